@@ -1,0 +1,86 @@
+/// @file
+/// Cubins: reading the ELF, and which machine instructions a kernel holds, by opcode and family.
+///
+/// Pure functions over bytes; hostile input gives an Error, never a crash.
+#pragma once
+
+#include <ptxbench/core.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxbench::sass {
+
+struct Parameter {
+  std::uint32_t ordinal = 0, offset = 0, size = 0;
+};
+
+/// One kernel (an entry) of a cubin.
+struct Kernel {
+  std::string symbol;
+  std::vector<Parameter> parameters;      ///< by ordinal
+  std::uint32_t parameter_bytes = 0;      ///< size of the parameter buffer
+  int registers = 0;
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t local_bytes = 0;          ///< stack frame of a thread
+  std::optional<std::array<std::uint32_t, 3>> required_block;    ///< .reqntid
+  std::optional<std::array<std::uint32_t, 3>> max_block;         ///< .maxntid
+  std::optional<std::array<std::uint32_t, 3>> required_cluster;  ///< .reqnctapercluster
+  bool explicit_cluster = false;
+  bool uses_dynamic_shared = false;
+  std::uint64_t code_offset = 0, code_bytes = 0;  ///< in the file
+};
+
+/// A `__device__`/`__constant__` symbol with its initial image.
+struct Global {
+  std::string symbol;
+  std::uint64_t bytes = 0;
+  bool writable = false;                  ///< not in a constant bank
+  bool initialised = false;               ///< has an image in the file; else zero
+  std::uint64_t image_offset = 0;         ///< in the file, if initialised
+};
+
+struct Cubin {
+  int sm = 0;                             ///< 90, 100, ...
+  std::string arch;                       ///< "sm_90a", where the file tells
+  std::vector<Kernel> kernels;
+  std::vector<Global> globals;
+  bool uses_device_heap = false;          ///< refers to device malloc/free
+  std::vector<std::string> undefined;     ///< symbols that the module needs from elsewhere (vprintf, malloc...)
+};
+
+Result<Cubin> read_cubin(std::span<const std::uint8_t> file);
+
+/// A 16-byte instruction word.
+struct Word {
+  std::uint64_t low = 0, high = 0;
+};
+struct Opcode {
+  std::string mnemonic;                   ///< "HGMMA", "UTMALDG", ... or "unknown:0x1f0"
+  std::string family;                     ///< "wgmma", ..., "other"
+  bool known = false;
+};
+/// Names the operation of @p word on compute capability @p sm.
+Opcode decode(int sm, Word word);
+
+/// What a family is and which operations belong to it.
+struct Family {
+  std::string_view name, description;
+};
+std::span<const Family> families();
+
+struct CensusEntry {
+  std::string opcode, family;
+  std::uint64_t instructions = 0;
+};
+/// Counts of the kernel's instructions by opcode, most frequent first. Padding (NOPs and the trailing
+/// self-branch) after the last EXIT is counted like everything else.
+Result<std::vector<CensusEntry>> census(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                        const Kernel& kernel);
+
+}  // namespace ptxbench::sass

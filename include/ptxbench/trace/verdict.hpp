@@ -1,0 +1,220 @@
+/// @file
+/// The verdict: what ptxbench says about one candidate on one workload; and the Evaluation, the verdicts of
+/// one candidate over a request's workloads. `docs/verdict.md` is the page, `docs/verdict.schema.json` the
+/// JSON schema. Plain types; the stages of a judgement fill them.
+#pragma once
+
+#include <ptxbench/core.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ptxbench {
+
+/// Version of the JSON form of Verdict and Evaluation.
+inline constexpr int kVerdictSchemaVersion = 1;
+
+/// FlashInfer-Trace's words. Spelled in upper case in JSON ("PASSED").
+enum class Status : std::int32_t {
+  passed = 0, incorrect_shape = 1, incorrect_numerical = 2, incorrect_dtype = 3,
+  runtime_error = 4, compile_error = 5, timeout = 6
+};
+/// `incomplete` occurs in an Evaluation only.
+enum class Outcome : std::uint8_t { judged, not_applicable, not_run, incomplete };
+enum class Integrity : std::uint8_t { clean, violated };
+/// State of a block of numbers. `reason` beside it says why they are missing.
+enum class Availability : std::uint8_t { measured, not_requested, unavailable, inconclusive };
+enum class Severity : std::uint8_t { note, warning, error };
+
+std::string_view status_name(Status status) noexcept;          ///< "PASSED", ...
+std::optional<Status> status_from_name(std::string_view name) noexcept;
+std::string_view outcome_name(Outcome outcome) noexcept;       ///< "judged", "not_applicable", ...
+std::string_view availability_name(Availability a) noexcept;   ///< "measured", ...
+std::string_view severity_name(Severity severity) noexcept;    ///< "note", "warning", "error"
+
+/// One message of a compiler, mapped to a place.
+struct Diagnostic {
+  Severity severity = Severity::error;
+  std::string message;
+  std::string file;      ///< source of the candidate, or a header's name
+  int line = 0;          ///< 1-based; for an asm statement the CUDA line; 0 unknown
+  int column = 0;
+  int ptx_line = 0;      ///< line in the PTX, where ptxas spoke; 0 otherwise
+  std::string code;      ///< the tool's number, e.g. "C7510"; may be empty
+  std::string function;  ///< kernel it is about, where known
+};
+
+/// Something a person or a model should know, with its evidence. Codes: docs/verdict.md.
+struct Finding {
+  std::string code;      ///< e.g. "launch_rule", "compiler_crashed", "never_written", "setmaxnreg_ignored"
+  Severity severity = Severity::warning;
+  std::string message;
+  std::string evidence;  ///< JSON object as text; may be empty
+};
+
+/// Resources of one compiled kernel, as the cubin and ptxas state them.
+struct KernelResources {
+  std::string kernel;             ///< as the plan names it (`as`, else `kernel`)
+  std::string symbol;             ///< mangled name
+  int registers = 0;              ///< per thread
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t dynamic_shared_bytes = 0;  ///< of the plan's step
+  std::uint64_t stack_bytes = 0;
+  std::uint64_t spill_store_bytes = 0;
+  std::uint64_t spill_load_bytes = 0;
+  std::optional<int> occupancy_ctas_per_sm;
+};
+
+/// Static instructions of a family in the cubin, by kernel.
+struct StaticFamily {
+  std::string kernel;
+  std::string family;             ///< e.g. "wgmma", "tma_load"
+  std::uint64_t instructions = 0;
+};
+
+struct CompileBlock {
+  Availability state = Availability::not_requested;  ///< measured: the compiler ran (or the cache answered)
+  std::string reason;
+  bool ok = false;
+  bool cached = false;
+  std::string arch;               ///< "sm_90a"
+  std::string compiler;           ///< e.g. "NVRTC 13.0.88"
+  std::uint64_t duration_ns = 0;
+  std::vector<Diagnostic> diagnostics;
+  std::vector<KernelResources> kernels;
+  std::vector<StaticFamily> static_families;
+};
+
+/// Comparison of one output with its reference, the worst trial's numbers.
+struct OutputCorrectness {
+  std::string output;
+  DType dtype = DType::float32;
+  std::uint64_t elements = 0;
+  std::uint64_t elements_checked = 0;   ///< equals elements unless the run ended early
+  std::uint64_t elements_wrong = 0;     ///< beyond the limit, not finite where it must be, or never written
+  std::uint64_t elements_unwritten = 0; ///< still held the poison of both patterns
+  std::optional<std::vector<std::int64_t>> first_wrong_index;  ///< outermost first
+  double first_wrong_expected = std::numeric_limits<double>::quiet_NaN();
+  double first_wrong_got = std::numeric_limits<double>::quiet_NaN();
+  double rms_error = 0;                 ///< against the reference
+  double max_absolute_error = 0;
+  double max_relative_error = 0;
+  double scale = 1;                     ///< slope of the output on the reference
+  double model_rms_error = 0;           ///< the model kernel's
+  double model_max_error = 0;
+  double rms_limit = 0;                 ///< what was allowed
+  double max_limit = 0;
+  std::string comparator;               ///< "model_error", "tolerance", "callback"
+  bool ok = false;
+};
+
+struct CorrectnessBlock {
+  Availability state = Availability::not_requested;
+  std::string reason;
+  int trials = 0;
+  int trials_failed = 0;
+  std::vector<OutputCorrectness> outputs;
+};
+
+struct TimingBlock {
+  Availability state = Availability::not_requested;
+  std::string reason;
+  std::uint64_t median_ns = 0;           ///< the candidate's
+  std::uint64_t baseline_median_ns = 0;
+  std::string baseline;                  ///< what it was, e.g. "cuBLASLt 13.1 algo 66"
+  std::optional<double> speedup;         ///< baseline's time / candidate's
+  double speedup_low = std::numeric_limits<double>::quiet_NaN();   ///< 95% interval
+  double speedup_high = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> noise_floor;     ///< |1 - ratio| of the baseline against itself
+  bool tie = false;                      ///< the claim lies inside the noise floor
+  int pairs = 0;
+  std::string method;                    ///< e.g. "events, gated, cold L2, alternating pairs"
+  std::vector<std::uint64_t> samples_ns;           ///< candidate, by pair
+  std::vector<std::uint64_t> baseline_samples_ns;  ///< baseline, by pair
+};
+
+struct FamilyCount {
+  std::string kernel;
+  std::string family;
+  std::uint64_t warp_instructions = 0;    ///< warp-level executions
+  std::uint64_t thread_instructions = 0;  ///< threads whose predicate was on
+};
+struct OpcodeCount {
+  std::string kernel;
+  std::string opcode;                     ///< SASS mnemonic with the modifiers that decide, or "unknown:0x..."
+  std::string family;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t thread_instructions = 0;
+};
+
+struct CountsBlock {
+  Availability state = Availability::not_requested;
+  std::string reason;
+  std::string method;                     ///< "cupti_sass", "emulator"
+  std::vector<FamilyCount> families;
+  std::vector<OpcodeCount> opcodes;
+};
+
+/// What a stage of the judgement took, wall clock.
+struct StageTime {
+  std::string stage;                      ///< "bind" "compile" "verify" "time" "count" ...
+  std::uint64_t duration_ns = 0;
+};
+
+struct Provenance {
+  std::string ptxbench_version;
+  std::string protocol = "rigorous";
+  std::string device;                     ///< "cuda:GPU-..." or "emulator:h200"; empty where none
+  std::string device_name;                ///< "NVIDIA H200"
+  std::uint64_t seed = 0;                 ///< the request's
+  std::vector<std::pair<std::string, std::string>> versions;  ///< driver, nvrtc, cublas, cupti, ...
+  std::vector<StageTime> stages;
+};
+
+struct Verdict {
+  std::string workload_uuid;
+  std::vector<std::pair<std::string, std::int64_t>> axes;  ///< the workload's var axes
+  Outcome outcome = Outcome::not_run;
+  std::string outcome_reason;             ///< for not_applicable and not_run
+  std::optional<Status> status;           ///< null unless judged
+  Integrity integrity = Integrity::clean;
+  CompileBlock compile;
+  CorrectnessBlock correctness;
+  TimingBlock timing;
+  CountsBlock counts;
+  std::vector<Finding> findings;
+  std::string resolved_plan;              ///< JSON: what grid, args, workspaces and maps resolved to; may be empty
+  std::string output_log;                 ///< what the candidate printed (printf, assert), cut to 64 KiB
+  Provenance provenance;
+
+  const Finding* find_finding(std::string_view code) const noexcept;
+};
+
+struct Evaluation {
+  std::string definition;
+  std::string solution;
+  std::string solution_hash;              ///< content hash of the candidate
+  std::vector<Verdict> verdicts;          ///< one a workload, in the request's order
+
+  /// PASSED only if every verdict is judged and PASSED; else the first status that is not PASSED; nothing if
+  /// none failed but something was not judged. `not_applicable_fails`: count such verdicts as failed
+  /// (agents, benchmarks) instead of leaving them out (sweeps).
+  std::optional<Status> status(bool not_applicable_fails = false) const noexcept;
+  /// judged, not_applicable (all are), not_run (all are), or incomplete.
+  Outcome outcome() const noexcept;
+  /// Geometric mean over the verdicts; only if PASSED and every timing is measured.
+  std::optional<double> speedup() const noexcept;
+};
+
+std::string to_json(const Verdict& verdict, int indent = 2);
+std::string to_json(const Evaluation& evaluation, int indent = 2);
+/// Strict: reads what to_json wrote (schema_version 1).
+Result<Verdict> parse_verdict(std::string_view json, std::string_view file = {});
+Result<Evaluation> parse_evaluation(std::string_view json, std::string_view file = {});
+
+}  // namespace ptxbench
