@@ -128,6 +128,10 @@ struct PlanBuffers {
   std::vector<DeviceBuffer> inputs, outputs;  ///< scalars have an empty buffer
 };
 
+/// Before and behind each workspace of a PlanRunner lie this many bytes, all of this value.
+inline constexpr std::uint64_t kRedZoneBytes = 1024;
+inline constexpr std::uint8_t kRedZoneByte = 0xa5;
+
 /// A resolved plan made ready on a device: workspaces allocated, addresses and maps in place. `enqueue` may be
 /// called many times. Belongs to the device's thread; the device must outlive it.
 class PlanRunner {
@@ -141,7 +145,8 @@ class PlanRunner {
   virtual Result<void> poison_workspaces(std::uint8_t byte) = 0;
   /// Queues the run: workspace initialisation, then the steps.
   virtual Result<DeviceOutcome> enqueue() = 0;
-  /// Workspaces with their red zones, for integrity checks.
+  /// The workspaces themselves, in the plan's order; their red zones lie directly before and behind
+  /// (kRedZoneBytes before `address`, and from `address + bytes` on), for integrity checks.
   virtual std::span<const DeviceBuffer> workspaces() const = 0;
 };
 
