@@ -18,6 +18,7 @@ namespace ptxbench::sass {
 
 struct Parameter {
   std::uint32_t ordinal = 0, offset = 0, size = 0;
+  std::optional<bool> read;               ///< whether the code reads it; nothing = unknown
 };
 
 /// One kernel (an entry) of a cubin.
