@@ -61,6 +61,26 @@ struct EvaluateOptions {
   std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)
 };
 
+/// One thing that a machine has or lacks.
+struct DoctorItem {
+  std::string name;     ///< "driver", "NVRTC", "ptxas", "headers", "CUPTI", "cuBLASLt", "cuDNN", "counters", "worker"
+  bool ok = false;
+  std::string version;  ///< empty where unknown
+  std::string path;     ///< of the file or folder in use
+  std::string message;  ///< what is missing, where it was looked for, what to do
+};
+/// What this machine can do.
+struct DoctorReport {
+  std::vector<DoctorItem> items;
+  std::vector<DeviceInfo> devices;
+  std::string device_used;      ///< id of the device that candidates will run on; empty: none
+  std::string device_reason;    ///< why that one, or why none
+};
+/// Looks at the machine. Opens CUDA's libraries in this process and initialises the driver, but makes no
+/// context; starts one worker. Never fails: what is missing is in the report.
+DoctorReport doctor(const ContextOptions& options);
+std::string to_json(const DoctorReport& report);
+
 /// Reads options from JSON, strictly: an unknown key is ErrorCode::parse and names the nearest known one.
 Result<EvaluateOptions> parse_evaluate_options(std::string_view json);
 

@@ -16,32 +16,40 @@
 
 namespace ptxbench::sass {
 
+/// One parameter of a kernel; its offset is from the start of the parameter buffer, in bytes.
 struct Parameter {
   std::uint32_t ordinal = 0, offset = 0, size = 0;
-  std::optional<bool> read;               ///< whether the code reads it; nothing = unknown
+  /// Whether the kernel's code reads it: false only where that is certain. Empty: unknown, because the code reads
+  /// parameters through an index or takes the address of one.
+  std::optional<bool> read;
 };
 
 /// One kernel (an entry) of a cubin.
 struct Kernel {
   std::string symbol;
-  std::vector<Parameter> parameters;      ///< by ordinal
+  std::vector<Parameter> parameters;      ///< by ordinal, 0 to n-1 without gaps
   std::uint32_t parameter_bytes = 0;      ///< size of the parameter buffer
+  std::uint32_t parameter_base = 0;       ///< where the buffer begins in constant bank 0
   int registers = 0;
-  std::uint64_t static_shared_bytes = 0;
-  std::uint64_t local_bytes = 0;          ///< stack frame of a thread
+  std::uint64_t static_shared_bytes = 0;  ///< without what the system reserves (1 KiB a CTA on 9.0 and later)
+  std::uint64_t local_bytes = 0;          ///< stack of a thread, functions it calls included
   std::optional<std::array<std::uint32_t, 3>> required_block;    ///< .reqntid
   std::optional<std::array<std::uint32_t, 3>> max_block;         ///< .maxntid
   std::optional<std::array<std::uint32_t, 3>> required_cluster;  ///< .reqnctapercluster
-  bool explicit_cluster = false;
+  std::uint32_t max_cluster_rank = 0;     ///< .maxclusterrank; 0: not stated
+  bool explicit_cluster = false;          ///< .explicitcluster: must be launched as clusters
+  bool blocks_are_clusters = false;       ///< compiled so that a launch's grid counts clusters (__block_size__)
+  /// The code addresses shared memory though it declares none: it must be given dynamic shared memory. (The file
+  /// does not tell for a kernel that has static shared memory too: false.)
   bool uses_dynamic_shared = false;
-  std::uint64_t code_offset = 0, code_bytes = 0;  ///< in the file
+  std::uint64_t code_offset = 0, code_bytes = 0;  ///< in the file; functions that it calls included
 };
 
-/// A `__device__`/`__constant__` symbol with its initial image.
+/// A `__device__`/`__constant__` symbol with its initial image. String literals are among them ("$str", ...).
 struct Global {
   std::string symbol;
   std::uint64_t bytes = 0;
-  bool writable = false;                  ///< not in a constant bank
+  bool writable = false;                  ///< by device code: not in a constant bank
   bool initialised = false;               ///< has an image in the file; else zero
   std::uint64_t image_offset = 0;         ///< in the file, if initialised
 };

@@ -1,0 +1,24 @@
+// Any bytes as a cubin. Corpus: tests/fixtures/cubins.
+#include <ptxbench/sass.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ptxbench;
+  const std::span<const std::uint8_t> file(data, size);
+  const auto cubin = sass::read_cubin(file);
+  if (!cubin) return 0;
+  for (const auto& kernel : cubin->kernels) {
+    const auto entries = sass::census(file, *cubin, kernel);
+    if (!entries) std::abort();
+    std::uint64_t total = 0;
+    for (const auto& entry : *entries) total += entry.instructions;
+    if (total * 16 != kernel.code_bytes) std::abort();
+  }
+  for (const auto& global : cubin->globals)
+    if (global.initialised && (global.image_offset > size || global.bytes > size - global.image_offset))
+      std::abort();
+  return 0;
+}
