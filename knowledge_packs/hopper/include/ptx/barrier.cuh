@@ -1,4 +1,5 @@
 // mbarriers, cluster barriers, named barriers and the fences between them, for sm_90a.
+// Needs PTX ISA 8.6 (CUDA 12.8).
 //
 // Every wrapper is one PTX instruction, or one and the loop that waits for it. All are `asm volatile` with a
 // "memory" clobber, so that the compiler moves no access across them. `Barrier*` is the address of an
@@ -41,14 +42,17 @@ __device__ __forceinline__ void barrier_arrive(Barrier* barrier) {
                : "memory");
 }
 
-/// Arrives once at the barrier at the same offset in CTA `rank` of the cluster (which may be the own one).
-/// Pairs with `barrier_wait_cluster`.
+/// Arrives once at the barrier at the same offset in CTA `rank` of the cluster (which may be the own one),
+/// and releases what this thread has done with shared memory; pairs with `barrier_wait_cluster`. The release
+/// is a fence restricted to shared memory: `mbarrier.arrive.release.cluster` would wait for global memory as
+/// well, which in a GEMM's inner loop costs a third of its speed.
 __device__ __forceinline__ void barrier_arrive_at(Barrier* barrier, uint32_t rank) {
   asm volatile(
       "{\n"
       ".reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "fence.release.sync_restrict::shared::cta.cluster;\n"
+      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n"
       "}" ::"r"(shared_address(barrier)),
       "r"(rank)
       : "memory");
