@@ -1,9 +1,9 @@
 /// @file
-/// Is a candidate right? Runs it on several draws of inputs on a Device and returns evidence; deciding is pure
-/// code over that evidence (`compose_correctness`).
+/// Is a candidate right? Runs it on several draws of inputs on a Device and returns evidence; deciding is
+/// pure code over that evidence (`compose_correctness`).
 ///
-/// `run_verify` uses its Device and may load and run candidate code: the library calls it only inside a device
-/// worker. It belongs to the Device's thread. Everything else here is pure.
+/// `run_verify` uses its Device and may load and run candidate code: the library calls it only inside a
+/// device worker. It belongs to the Device's thread. Everything else here is pure.
 #pragma once
 
 #include <ptxbench/compile.hpp>
@@ -26,10 +26,10 @@ namespace ptxbench {
 
 // --- what a host brings ---------------------------------------------------------------------------------
 
-/// A tensor in host memory, densely packed, row-major. The memory is the caller's and is valid during the call
-/// that passes it.
+/// A tensor in host memory, densely packed, row-major. The memory is the caller's and is valid during the
+/// call that passes it.
 struct HostTensor {
-  std::string name;                 ///< of the definition
+  std::string name;  ///< of the definition
   DType dtype = DType::float32;
   std::vector<std::int64_t> shape;  ///< outermost first
   void* data = nullptr;             ///< at least 64-byte aligned
@@ -90,7 +90,8 @@ class LocalCallbacks final : public HostCallbacks {
                     std::span<HostTensor> inputs) override;
   Result<void> compute(const Workload& workload, std::span<const HostTensor> inputs,
                        std::span<HostTensor> outputs) override;
-  Result<std::vector<OutputCorrectness>> compare(const Workload& workload, std::span<const HostTensor> expected,
+  Result<std::vector<OutputCorrectness>> compare(const Workload& workload,
+                                                 std::span<const HostTensor> expected,
                                                  std::span<const HostTensor> got) override;
 
  private:
@@ -126,14 +127,14 @@ struct Tolerance {
 /// the tolerance decides. Integer and boolean outputs are compared exactly unless a tolerance names them.
 struct ComparatorSpec {
   ComparatorKind kind = ComparatorKind::model_error;
-  Tolerance tolerance;                                         ///< default of all outputs
-  std::vector<std::pair<std::string, Tolerance>> by_output;    ///< overrides, by output's name
+  Tolerance tolerance;                                       ///< default of all outputs
+  std::vector<std::pair<std::string, Tolerance>> by_output;  ///< overrides, by output's name
 };
 
 /// Where expected results come from.
 struct ReferenceSpec {
   ReferenceKind kind = ReferenceKind::native;
-  std::optional<Candidate> solution;                           ///< ReferenceKind::solution
+  std::optional<Candidate> solution;  ///< ReferenceKind::solution
 };
 
 /// Whether the library has a reference of its own for @p definition (found by op_type and the pattern of its
@@ -143,14 +144,14 @@ bool has_native_reference(const Definition& definition) noexcept;
 struct VerifyJob {
   Workload workload;
   Candidate candidate;
-  std::uint64_t seed = 0;                                      ///< the request's
+  std::uint64_t seed = 0;  ///< the request's
   int trials = 3;
-  int first_trial = 0;                                         ///< number of the first one; draws differ by it
-  std::uint64_t run_deadline_ns = 10'000'000'000;              ///< of one run of the candidate
+  int first_trial = 0;                             ///< number of the first one; draws differ by it
+  std::uint64_t run_deadline_ns = 10'000'000'000;  ///< of one run of the candidate
   InputKind inputs = InputKind::random;
   ReferenceSpec reference;
   ComparatorSpec comparator;
-  std::vector<std::uint8_t> judge_cubin;                       ///< of judge_compile_request(arch); empty off GPUs
+  std::vector<std::uint8_t> judge_cubin;  ///< of judge_compile_request(arch); empty off GPUs
 };
 
 /// The judge's own device code, to be compiled once for @p arch (in a compile worker, like any other code).
@@ -162,10 +163,10 @@ CompileRequest judge_compile_request(std::string_view arch);
 /// Sums over all elements of one output, as computed on the device.
 struct OutputStatistics {
   std::uint64_t elements = 0;
-  std::uint64_t nonfinite_wrong = 0;       ///< finite where the reference is not or the reverse, or another one
-  double sum_squared_error = 0;            ///< over elements that are finite on both sides
+  std::uint64_t nonfinite_wrong = 0;  ///< finite where the reference is not or the reverse, or another one
+  double sum_squared_error = 0;       ///< over elements that are finite on both sides
   double max_absolute_error = 0;
-  double max_relative_error = 0;           ///< where the reference is not zero
+  double max_relative_error = 0;  ///< where the reference is not zero
   double sum_got_times_reference = 0;
   double sum_squared_reference = 0;
   bool has_model = false;
@@ -178,46 +179,46 @@ struct OutputEvidence {
   std::string output;
   DType dtype = DType::float32;
   std::vector<std::int64_t> shape;
-  ComparatorKind comparator = ComparatorKind::model_error;     ///< what decides here
+  ComparatorKind comparator = ComparatorKind::model_error;  ///< what decides here
   OutputStatistics statistics;
-  Tolerance tolerance;                                         ///< where that decides
-  std::uint64_t unwritten = 0;             ///< elements that still held the poison
-  std::uint64_t wrong = 0;                 ///< elements beyond the limit, or not finite where they must be
-  std::optional<std::uint64_t> first_wrong;                    ///< flat index
+  Tolerance tolerance;                       ///< where that decides
+  std::uint64_t unwritten = 0;               ///< elements that still held the poison
+  std::uint64_t wrong = 0;                   ///< elements beyond the limit, or not finite where they must be
+  std::optional<std::uint64_t> first_wrong;  ///< flat index
   double first_wrong_expected = std::numeric_limits<double>::quiet_NaN();
   double first_wrong_got = std::numeric_limits<double>::quiet_NaN();
-  std::optional<OutputCorrectness> callback;                   ///< what a host's Comparator said
+  std::optional<OutputCorrectness> callback;  ///< what a host's Comparator said
 };
 
 struct IntegrityViolation {
   enum class Kind : std::uint8_t { input_clobbered, red_zone } kind = Kind::red_zone;
-  std::string tensor;                      ///< input, output, or "workspace NAME"
-  std::int64_t first_offset = 0;           ///< bytes from the buffer's first byte; negative: in front of it
-  std::uint64_t bytes = 0;                 ///< how many were seen changed
+  std::string tensor;             ///< input, output, or "workspace NAME"
+  std::int64_t first_offset = 0;  ///< bytes from the buffer's first byte; negative: in front of it
+  std::uint64_t bytes = 0;        ///< how many were seen changed
 };
 
 struct TrialEvidence {
   int trial = 0;
-  std::uint64_t seed = 0;                  ///< of the trial
-  std::string distribution;                ///< "gaussian", "spiky", "integers", "callback"
+  std::uint64_t seed = 0;    ///< of the trial
+  std::string distribution;  ///< "gaussian", "spiky", "integers", "callback"
   std::uint8_t poison = 0;
   bool reused_addresses = false;
-  std::optional<DeviceFault> fault;        ///< the run ended in this; nothing below was looked at
+  std::optional<DeviceFault> fault;  ///< the run ended in this; nothing below was looked at
   std::vector<IntegrityViolation> violations;
-  std::vector<OutputEvidence> outputs;     ///< empty after a fault
+  std::vector<OutputEvidence> outputs;  ///< empty after a fault
 };
 
 struct VerifyEvidence {
   /// The plan could not be bound or resolved, or its modules not be loaded: the candidate's fault.
   std::optional<Error> plan_error;
-  std::optional<std::string> not_applicable;                   ///< the `require` that is false
-  std::vector<Finding> findings;                               ///< of binding and resolving
-  std::string resolved_plan;                                   ///< JSON
-  ScalarValues scalars;                                        ///< as stated or drawn
-  std::vector<TrialEvidence> trials;                           ///< ends after a fault
+  std::optional<std::string> not_applicable;  ///< the `require` that is false
+  std::vector<Finding> findings;              ///< of binding and resolving
+  std::string resolved_plan;                  ///< JSON
+  ScalarValues scalars;                       ///< as stated or drawn
+  std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
-  bool device_lost = false;                                    ///< the worker must be replaced
-  std::vector<StageTime> stages;           ///< "plan" "inputs" "run" "reference" "compare"
+  bool device_lost = false;       ///< the worker must be replaced
+  std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
 };
 
 /// Runs @p job on @p device. A candidate that fails is evidence; an Error means that the environment or the
@@ -229,7 +230,7 @@ Result<VerifyEvidence> run_verify(Device& device, const VerifyJob& job, HostCall
 /// What the comparator by model error allows: RMS, maximum, and the distance of the slope from one.
 struct ModelLimits {
   double rms = 0, max = 0, scale = 0;
-  bool exact = false;                      ///< the model is exact: so must the output be (rms and max are zero)
+  bool exact = false;  ///< the model is exact: so must the output be (rms and max are zero)
 };
 ModelLimits model_limits(const OutputStatistics& statistics, DType output) noexcept;
 

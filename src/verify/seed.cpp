@@ -37,7 +37,8 @@ std::uint64_t derive_seed(std::uint64_t seed, std::initializer_list<std::string_
   return mix(hash);
 }
 
-std::uint64_t trial_seed(std::uint64_t request_seed, std::string_view workload_uuid, std::int64_t trial) noexcept {
+std::uint64_t trial_seed(std::uint64_t request_seed, std::string_view workload_uuid,
+                         std::int64_t trial) noexcept {
   return mix(derive_seed(request_seed, {workload_uuid}) ^ mix(static_cast<std::uint64_t>(trial)));
 }
 
@@ -51,9 +52,12 @@ judge::Distribution distribution_of_trial(int trial) noexcept {
 
 std::string_view distribution_name(judge::Distribution distribution) noexcept {
   switch (distribution) {
-    case judge::kSpiky: return "spiky";
-    case judge::kIntegers: return "integers";
-    default: return "gaussian";
+    case judge::kSpiky:
+      return "spiky";
+    case judge::kIntegers:
+      return "integers";
+    default:
+      return "gaussian";
   }
 }
 

@@ -16,7 +16,8 @@ namespace ptxbench {
 std::uint64_t derive_seed(std::uint64_t seed, std::initializer_list<std::string_view> words) noexcept;
 
 // The key of one tensor's draw. `trial` is any number; timing uses numbers far from verification's.
-std::uint64_t trial_seed(std::uint64_t request_seed, std::string_view workload_uuid, std::int64_t trial) noexcept;
+std::uint64_t trial_seed(std::uint64_t request_seed, std::string_view workload_uuid,
+                         std::int64_t trial) noexcept;
 std::uint64_t tensor_key(std::uint64_t trial_seed, std::string_view tensor) noexcept;
 
 // The distribution that trial number `trial` of a verification draws from.

@@ -1,5 +1,5 @@
-// The judge's random numbers: counter-based (Philox4x32-10), a normal made by integer operations, the same bits
-// on every device and CPU. Element i of a tensor depends on (key, i) only.
+// The judge's random numbers: counter-based (Philox4x32-10), a normal made by integer operations, the same
+// bits on every device and CPU. Element i of a tensor depends on (key, i) only.
 #pragma once
 
 #include "values.h"
@@ -32,9 +32,9 @@ enum Distribution : u32 { kGaussian = 0, kSpiky = 1, kIntegers = 2 };
 struct DrawSpec {
   u64 key;
   u64 elements;
-  u64 columns;        // innermost dimension
-  u32 type;           // Type
-  u32 distribution;   // Distribution
+  u64 columns;                    // innermost dimension
+  u32 type;                       // Type
+  u32 distribution;               // Distribution
   u32 block_rows, block_columns;  // kIntegers: half of such blocks are zero
 };
 

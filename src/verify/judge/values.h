@@ -1,5 +1,5 @@
-// Element types as bits: shared by the host compiler and NVRTC, integer operations only, so that both make the
-// same bits. Self-contained: NVRTC compiles it without any standard header.
+// Element types as bits: shared by the host compiler and NVRTC, integer operations only, so that both make
+// the same bits. Self-contained: NVRTC compiles it without any standard header.
 #pragma once
 
 #ifdef __CUDACC__
@@ -19,38 +19,71 @@ using i64 = long long;
 
 // The numbers of ptxbench::DType (asserted on the host).
 enum Type : u32 {
-  kFloat32 = 0, kFloat16, kBfloat16, kFloat8E4m3, kFloat8E5m2, kFloat4E2m1,
-  kInt64, kInt32, kInt16, kInt8, kBool,
-  kFloat64, kUint64, kUint32, kUint16, kUint8,
+  kFloat32 = 0,
+  kFloat16,
+  kBfloat16,
+  kFloat8E4m3,
+  kFloat8E5m2,
+  kFloat4E2m1,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kBool,
+  kFloat64,
+  kUint64,
+  kUint32,
+  kUint16,
+  kUint8,
   kTfloat32
 };
 
 PTXBENCH_JUDGE_FN u32 type_bits(u32 type) {
   switch (type) {
-    case kFloat64: case kInt64: case kUint64: return 64;
-    case kFloat32: case kInt32: case kUint32: case kTfloat32: return 32;
-    case kFloat16: case kBfloat16: case kInt16: case kUint16: return 16;
-    case kFloat4E2m1: return 4;
-    default: return 8;
+    case kFloat64:
+    case kInt64:
+    case kUint64:
+      return 64;
+    case kFloat32:
+    case kInt32:
+    case kUint32:
+    case kTfloat32:
+      return 32;
+    case kFloat16:
+    case kBfloat16:
+    case kInt16:
+    case kUint16:
+      return 16;
+    case kFloat4E2m1:
+      return 4;
+    default:
+      return 8;
   }
 }
 
 struct FloatFormat {
   u32 mantissa, exponent;  // bits
   i32 bias;
-  u64 max_code;            // of the largest finite value
-  bool infinities;         // all-ones exponent: infinity and NaN as in IEEE 754
+  u64 max_code;     // of the largest finite value
+  bool infinities;  // all-ones exponent: infinity and NaN as in IEEE 754
 };
 
 PTXBENCH_JUDGE_FN FloatFormat float_format(u32 type) {
   switch (type) {
-    case kFloat64: return {52, 11, 1023, 0x7fefffffffffffffull, true};
-    case kFloat16: return {10, 5, 15, 0x7bff, true};
-    case kBfloat16: return {7, 8, 127, 0x7f7f, true};
-    case kFloat8E4m3: return {3, 4, 7, 0x7e, false};
-    case kFloat8E5m2: return {2, 5, 15, 0x7b, true};
-    case kFloat4E2m1: return {1, 2, 1, 0x7, false};
-    default: return {23, 8, 127, 0x7f7fffff, true};
+    case kFloat64:
+      return {52, 11, 1023, 0x7fefffffffffffffull, true};
+    case kFloat16:
+      return {10, 5, 15, 0x7bff, true};
+    case kBfloat16:
+      return {7, 8, 127, 0x7f7f, true};
+    case kFloat8E4m3:
+      return {3, 4, 7, 0x7e, false};
+    case kFloat8E5m2:
+      return {2, 5, 15, 0x7b, true};
+    case kFloat4E2m1:
+      return {1, 2, 1, 0x7, false};
+    default:
+      return {23, 8, 127, 0x7f7fffff, true};
   }
 }
 
@@ -60,11 +93,26 @@ PTXBENCH_JUDGE_FN bool type_is_float(u32 type) {
 
 PTXBENCH_JUDGE_FN i32 top_bit(u64 v) {  // of v != 0
   i32 p = 0;
-  if (v >> 32) { v >>= 32; p += 32; }
-  if (v >> 16) { v >>= 16; p += 16; }
-  if (v >> 8) { v >>= 8; p += 8; }
-  if (v >> 4) { v >>= 4; p += 4; }
-  if (v >> 2) { v >>= 2; p += 2; }
+  if (v >> 32) {
+    v >>= 32;
+    p += 32;
+  }
+  if (v >> 16) {
+    v >>= 16;
+    p += 16;
+  }
+  if (v >> 8) {
+    v >>= 8;
+    p += 8;
+  }
+  if (v >> 4) {
+    v >>= 4;
+    p += 4;
+  }
+  if (v >> 2) {
+    v >>= 2;
+    p += 2;
+  }
   if (v >> 1) p += 1;
   return p;
 }
@@ -141,15 +189,29 @@ PTXBENCH_JUDGE_FN u32 bits_of_float(float value) {
 // An element as a double; exact but for 64-bit integers beyond 2^53.
 PTXBENCH_JUDGE_FN double decode(u32 type, u64 code) {
   switch (type) {
-    case kFloat64: return double_of_bits(code);
-    case kFloat32: case kTfloat32: return static_cast<double>(float_of_bits(static_cast<u32>(code)));
-    case kBfloat16: return static_cast<double>(float_of_bits(static_cast<u32>(code) << 16));
-    case kInt64: return static_cast<double>(static_cast<i64>(code));
-    case kInt32: return static_cast<double>(static_cast<i32>(static_cast<u32>(code)));
-    case kInt16: return static_cast<double>(static_cast<short>(static_cast<u16>(code)));
-    case kInt8: return static_cast<double>(static_cast<signed char>(static_cast<u8>(code)));
-    case kBool: case kUint64: case kUint32: case kUint16: case kUint8: return static_cast<double>(code);
-    default: break;
+    case kFloat64:
+      return double_of_bits(code);
+    case kFloat32:
+    case kTfloat32:
+      return static_cast<double>(float_of_bits(static_cast<u32>(code)));
+    case kBfloat16:
+      return static_cast<double>(float_of_bits(static_cast<u32>(code) << 16));
+    case kInt64:
+      return static_cast<double>(static_cast<i64>(code));
+    case kInt32:
+      return static_cast<double>(static_cast<i32>(static_cast<u32>(code)));
+    case kInt16:
+      return static_cast<double>(static_cast<short>(static_cast<u16>(code)));
+    case kInt8:
+      return static_cast<double>(static_cast<signed char>(static_cast<u8>(code)));
+    case kBool:
+    case kUint64:
+    case kUint32:
+    case kUint16:
+    case kUint8:
+      return static_cast<double>(code);
+    default:
+      break;
   }
   const FloatFormat f = float_format(type);
   const u64 magnitude = code & ((1ull << (f.mantissa + f.exponent)) - 1);
@@ -160,7 +222,8 @@ PTXBENCH_JUDGE_FN double decode(u32 type, u64 code) {
     return double_of_bits((sign << 63) | 0x7ff0000000000000ull | (infinite ? 0 : 1ull << 51));
   }
   if (exponent == 0) {
-    const double quantum = double_of_bits(static_cast<u64>(1 - f.bias - static_cast<i32>(f.mantissa) + 1023) << 52);
+    const double quantum =
+        double_of_bits(static_cast<u64>(1 - f.bias - static_cast<i32>(f.mantissa) + 1023) << 52);
     const double value = static_cast<double>(fraction) * quantum;
     return sign ? -value : value;
   }
@@ -190,11 +253,16 @@ PTXBENCH_JUDGE_FN u64 encode_from_float(u32 type, float value) {
 // One element of a packed array.
 PTXBENCH_JUDGE_FN u64 load_element(const void* base, u32 type, u64 index) {
   switch (type_bits(type)) {
-    case 64: return static_cast<const u64*>(base)[index];
-    case 32: return static_cast<const u32*>(base)[index];
-    case 16: return static_cast<const u16*>(base)[index];
-    case 4: return (static_cast<const u8*>(base)[index >> 1] >> ((index & 1) * 4)) & 15;
-    default: return static_cast<const u8*>(base)[index];
+    case 64:
+      return static_cast<const u64*>(base)[index];
+    case 32:
+      return static_cast<const u32*>(base)[index];
+    case 16:
+      return static_cast<const u16*>(base)[index];
+    case 4:
+      return (static_cast<const u8*>(base)[index >> 1] >> ((index & 1) * 4)) & 15;
+    default:
+      return static_cast<const u8*>(base)[index];
   }
 }
 
