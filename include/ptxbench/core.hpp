@@ -136,19 +136,19 @@ inline Error make_error(ErrorCode code, std::string message, Location where = {}
   return Error{code, std::move(message), std::move(where), std::move(rule), 0};
 }
 
-/// Returns from the enclosing function with the error of @p expr (a Result) if it has one.
-#define PTXBENCH_TRY(expr)                                                    \
-  do {                                                                        \
-    if (auto ptxbench_result_ = (expr); !ptxbench_result_)                    \
-      return std::move(ptxbench_result_).error();                             \
+/// Returns from the enclosing function with the error of the Result given, if it has one.
+#define PTXBENCH_TRY(...)                                                          \
+  do {                                                                             \
+    if (auto ptxbench_result_ = (__VA_ARGS__); !ptxbench_result_)                  \
+      return std::move(ptxbench_result_).error();                                  \
   } while (false)
 
-/// Declares @p decl from the value of @p expr (a Result), or returns its error from the enclosing function.
-#define PTXBENCH_TRY_ASSIGN(decl, expr) PTXBENCH_TRY_ASSIGN_1_(decl, expr, __LINE__)
-#define PTXBENCH_TRY_ASSIGN_1_(decl, expr, line) PTXBENCH_TRY_ASSIGN_2_(decl, expr, line)
-#define PTXBENCH_TRY_ASSIGN_2_(decl, expr, line)                              \
-  auto ptxbench_result_##line = (expr);                                       \
-  if (!ptxbench_result_##line) return std::move(ptxbench_result_##line).error(); \
+/// Declares @p decl from the value of the Result given, or returns its error from the enclosing function.
+#define PTXBENCH_TRY_ASSIGN(decl, ...) PTXBENCH_TRY_ASSIGN_1_(__LINE__, decl, __VA_ARGS__)
+#define PTXBENCH_TRY_ASSIGN_1_(line, decl, ...) PTXBENCH_TRY_ASSIGN_2_(line, decl, __VA_ARGS__)
+#define PTXBENCH_TRY_ASSIGN_2_(line, decl, ...)                                    \
+  auto ptxbench_result_##line = (__VA_ARGS__);                                     \
+  if (!ptxbench_result_##line) return std::move(ptxbench_result_##line).error();   \
   decl = std::move(ptxbench_result_##line).value()
 
 /// Element types: FlashInfer-Trace's eleven, and those that launch plans add.

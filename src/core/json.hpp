@@ -27,6 +27,14 @@ struct Value {
   std::vector<Value> items;                              // array
   std::vector<std::pair<std::string, Value>> members;    // object
   const Value* find(std::string_view key) const noexcept;
+
+  // Out of line: a type that holds pairs of itself is complete only after its end (clang insists).
+  Value();
+  ~Value();
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
 };
 
 struct ParseOptions {
@@ -64,7 +72,7 @@ class Cursor {
   Result<bool> as_bool() const;
   Result<std::int64_t> as_int() const;        // an integer token within int64 ("1e3" and "4.0" are refused)
   Result<std::int64_t> as_int_lax() const;    // also integral floats, numeric strings ("4", " 4 ", "4.0", "1_000"), true/false
-  Result<double> as_double() const;           // any number token; NaN/Infinity where the document allowed them
+  Result<double> as_double() const;           // any number token within double; NaN/Infinity where the document allowed them
   Result<std::string> as_string() const;
   Result<std::string> as_nonempty_string() const;
   Result<std::vector<Cursor>> items() const;                               // array elements
@@ -135,6 +143,11 @@ class Writer {
 
 // `value` as compact JSON text.
 std::string to_string(const Value& value);
+// Length in bytes of the UTF-8 sequence that `s` starts with; 0 where it is invalid or cut off, or `s` is empty.
+std::size_t utf8_sequence(std::string_view s) noexcept;
+// The double nearest to a number token, infinite where it is too large; NaN, Infinity, -Infinity are tokens too.
+// Nothing where `token` is not a number.
+std::optional<double> double_from_token(std::string_view token) noexcept;
 // `v` as the shortest decimal that reads back the same ("0.1", "1e+30"); NaN, Infinity, -Infinity as words.
 std::string format_double(double v);
 

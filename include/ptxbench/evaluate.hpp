@@ -1,0 +1,135 @@
+/// @file
+/// One call that judges a candidate: binds its launch plan, compiles, verifies, times, counts, and composes
+/// verdicts. Everything that reads candidate text with a compiler, or runs it, happens in worker processes.
+#pragma once
+
+#include <ptxbench/bench.hpp>
+#include <ptxbench/compile.hpp>
+#include <ptxbench/core.hpp>
+#include <ptxbench/device.hpp>
+#include <ptxbench/plan.hpp>
+#include <ptxbench/trace.hpp>
+#include <ptxbench/verify.hpp>
+#include <ptxbench/worker.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ptxbench {
+
+struct ContextOptions {
+  /// "auto" (the first GPU, else none), "cuda:0", "cuda:GPU-<uuid>", "none".
+  std::string device = "auto";
+  /// The worker program; empty: beside the library or program, then the installed path.
+  std::string worker_path;
+  /// A CUDA toolkit's folder or the `nvidia/cu13` folder of NVIDIA's wheels; empty: searched (docs/toolkit.md).
+  std::string cuda_home;
+  /// Where compiled candidates are kept: nothing = the user's cache folder, "" = nowhere.
+  std::optional<std::string> cache_dir;
+  LogFn log;
+  int compile_workers = 0;  ///< most at a time; 0: by the number of cores
+};
+
+/// Holds the workers, the choice of device and the cache. Made once, used from many threads at once; GPU
+/// measurements take a lock of their own, so timings never overlap. The last reference ends the workers.
+class Context {
+ public:
+  static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
+  virtual ~Context() = default;
+
+  virtual const ContextOptions& options() const = 0;
+  /// The device that candidates run on, or the Error that says why there is none. The first call starts a
+  /// device worker to ask.
+  virtual Result<DeviceInfo> device() = 0;
+  virtual Workers& workers() = 0;
+};
+
+/// A Solution in the part of reference or baseline, with constants to override.
+struct SolutionChoice {
+  std::shared_ptr<const Solution> solution;
+  std::vector<std::pair<std::string, PlanNumber>> constants;
+};
+struct NativeReference {};     ///< the library's own, found by op_type and the pattern of tensors
+struct LibraryKernel {};       ///< the vendor library's kernel (cuBLASLt for a GEMM)
+struct NoBaseline {};          ///< no speedup
+struct FixedTime {
+  std::uint64_t ns = 0;        ///< compared with the candidate's median
+};
+
+/// What a caller brings. All defaults: random inputs, the native reference, the library's kernel as baseline,
+/// comparison by model error. Callbacks run on the thread that calls `evaluate`, one at a time, and must not throw.
+struct Judging {
+  std::shared_ptr<InputSource> inputs;     ///< null: random by seed
+  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>> reference;
+  std::variant<LibraryKernel, SolutionChoice, FixedTime, NoBaseline> baseline;
+  ComparatorSpec comparator;               ///< `kind` callback needs `own_comparator`
+  std::shared_ptr<Comparator> own_comparator;
+};
+
+struct EvaluateOptions {
+  bool verify = true, time = true, count = true;  ///< compiling is always done; time needs verify
+  int trials = 3;
+  int pairs = 40;                                 ///< most timed pairs of candidate and baseline
+  std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
+  std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
+  std::string protocol = "rigorous";
+  std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
+  std::uint64_t compile_deadline_ns = 60'000'000'000;
+  std::uint64_t run_deadline_ns = 10'000'000'000;  ///< of one run of the candidate
+  std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override
+  std::string arch;                               ///< empty: the device's, else sm_90a
+  std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)
+  /// Called before the first and after the last timed run of a workload, for a host that shares the GPU.
+  std::function<void()> before_timing, after_timing;
+};
+
+/// One thing that a machine has or lacks.
+struct DoctorItem {
+  std::string name;     ///< "driver", "NVRTC", "ptxas", "headers", "CUPTI", "cuBLASLt", "cuDNN", "counters", "worker"
+  bool ok = false;
+  std::string version;  ///< empty where unknown
+  std::string path;     ///< of the file or folder in use
+  std::string message;  ///< what is missing, where it was looked for, what to do
+};
+/// What this machine can do.
+struct DoctorReport {
+  std::vector<DoctorItem> items;
+  std::vector<DeviceInfo> devices;
+  std::string device_used;      ///< id of the device that candidates will run on; empty: none
+  std::string device_reason;    ///< why that one, or why none
+};
+/// Looks at the machine. Opens CUDA's libraries in this process and initialises the driver, but makes no
+/// context; starts one worker. Never fails: what is missing is in the report.
+DoctorReport doctor(const ContextOptions& options);
+std::string to_json(const DoctorReport& report);
+
+/// Reads options from JSON, strictly: an unknown key is ErrorCode::parse and names the nearest known one.
+Result<EvaluateOptions> parse_evaluate_options(std::string_view json);
+
+/// A candidate compiled for a workload, with what was found out on the way.
+struct CompiledCandidate {
+  Verdict verdict;                     ///< `compile`, findings; COMPILE_ERROR, not_applicable, or not judged yet
+  std::optional<BoundPlan> bound;      ///< nothing if binding failed
+  Compiled compiled;                   ///< modules, if ok
+  std::vector<ModuleInfo> modules;     ///< as resolve_plan wants them, read from the cubins
+};
+
+/// Binds and compiles, no more. A bad candidate is not an Error: `verdict.status` says COMPILE_ERROR.
+Result<CompiledCandidate> compile_candidate(Context& context, const Solution& solution, const Workload& workload,
+                                            const EvaluateOptions& options, const CancelToken& cancel = {});
+
+/// Judges @p solution on each of @p workloads. A bad candidate is not an Error; an Error says that the
+/// environment or the request is at fault. Thread-safe; may be called from many threads at once.
+Result<Evaluation> evaluate(Context& context, const Solution& solution, std::span<const Workload> workloads,
+                            const Judging& judging, const EvaluateOptions& options,
+                            const CancelToken& cancel = {});
+
+}  // namespace ptxbench

@@ -1,0 +1,112 @@
+#include "cli/command.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ptxbench::cli {
+namespace {
+
+void log_line(LogLevel level, std::string_view text) {
+  static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
+  std::fprintf(stderr, "[%s] %.*s\n", kNames[static_cast<int>(level) & 3], static_cast<int>(text.size()), text.data());
+}
+
+std::vector<OptionSpec> joined(std::vector<OptionSpec> a, std::initializer_list<OptionSpec> b) {
+  a.insert(a.end(), b);
+  return a;
+}
+
+// "M=8192" selects workloads by an axis, anything else by uuid.
+Result<std::vector<Workload>> select(std::vector<Workload> all, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return all;
+  std::vector<Workload> chosen;
+  for (const std::string& word : wanted) {
+    bool found = false;
+    const std::size_t equals = word.find('=');
+    for (const Workload& workload : all) {
+      bool match = workload.uuid == word;
+      if (!match && equals != std::string::npos)
+        for (const auto& [axis, value] : workload.axes)
+          match = match || (axis == word.substr(0, equals) && std::to_string(value) == word.substr(equals + 1));
+      if (!match) continue;
+      chosen.push_back(workload);
+      found = true;
+    }
+    if (found) continue;
+    std::string there;
+    for (const Workload& workload : all) {
+      there += there.empty() ? "" : ", ";
+      there += workload.uuid;
+      for (const auto& [axis, value] : workload.axes) there += " " + axis + "=" + std::to_string(value);
+    }
+    return make_error(ErrorCode::not_found, "no workload " + word + "; there are: " + there);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "ptxbench: %s\n", error.to_string().c_str());
+  return kFailed;
+}
+
+std::vector<OptionSpec> with_context_options(std::vector<OptionSpec> own) {
+  return joined(std::move(own), {{"--device", true}, {"--worker", true}, {"--cuda-home", true}, {"--cache-dir", true},
+                                 {"--verbose"}});
+}
+
+Result<std::shared_ptr<Context>> make_context(const Arguments& arguments) {
+  ContextOptions options;
+  options.device = arguments.get("--device").value_or("auto");
+  options.worker_path = arguments.get("--worker").value_or("");
+  options.cuda_home = arguments.get("--cuda-home").value_or("");
+  options.cache_dir = arguments.get("--cache-dir");
+  if (arguments.has("--verbose")) options.log = log_line;
+  return Context::create(options);
+}
+
+std::vector<OptionSpec> with_input_options(std::vector<OptionSpec> own) {
+  return joined(std::move(own),
+                {{"--definition", true}, {"--workloads", true}, {"--workload", true, true}, {"--set", true, true}});
+}
+
+Result<Inputs> load_inputs(const Arguments& arguments) {
+  if (arguments.positional.size() != 1)
+    return make_error(ErrorCode::invalid_argument, "one candidate is wanted: a folder with launch.json, or a solution .json");
+  const std::optional<std::string> definition = arguments.get("--definition"), workloads = arguments.get("--workloads");
+  if (!definition || !workloads)
+    return make_error(ErrorCode::invalid_argument, "--definition FILE and --workloads FILE are wanted");
+  Inputs inputs;
+  PTXBENCH_TRY_ASSIGN(inputs.definition, load_definition(*definition));
+  PTXBENCH_TRY_ASSIGN(std::vector<Workload> all, load_workloads(inputs.definition, *workloads));
+  PTXBENCH_TRY_ASSIGN(inputs.workloads, select(std::move(all), arguments.all("--workload")));
+  PTXBENCH_TRY_ASSIGN(inputs.solution, load_solution(arguments.positional[0], *inputs.definition));
+  return inputs;
+}
+
+Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Arguments& arguments) {
+  std::vector<std::pair<std::string, PlanNumber>> constants;
+  for (const std::string& word : arguments.all("--set")) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return make_error(ErrorCode::invalid_argument, "--set wants NAME=VALUE, not " + word);
+    const std::string name = word.substr(0, equals), text = word.substr(equals + 1);
+    const char *first = text.data(), *last = first + text.size();
+    std::int64_t integer = 0;
+    double real = 0;
+    if (text == "true" || text == "false") {
+      constants.emplace_back(name, text == "true");
+    } else if (const auto r = std::from_chars(first, last, integer); r.ec == std::errc() && r.ptr == last) {
+      constants.emplace_back(name, integer);
+    } else if (const auto f = std::from_chars(first, last, real); f.ec == std::errc() && f.ptr == last) {
+      constants.emplace_back(name, real);
+    } else {
+      return make_error(ErrorCode::invalid_argument, "--set " + name + ": \"" + text + "\" is no number, true or false");
+    }
+  }
+  return constants;
+}
+
+}  // namespace ptxbench::cli

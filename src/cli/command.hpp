@@ -1,0 +1,57 @@
+// What every subcommand shares. Exit codes: 0 all is well; 1 the candidate failed (its verdict says how);
+// 2 the call or the environment is at fault (a message on standard error says how).
+#pragma once
+
+#include "cli/arguments.hpp"
+
+#include <ptxbench/evaluate.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxbench::cli {
+
+inline constexpr int kOk = 0, kCandidateFailed = 1, kFailed = 2;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view help;                      // with an example
+  std::vector<OptionSpec> options;
+  int (*run)(const Arguments& arguments);
+};
+
+extern const Command kCompileCommand, kDoctorCommand, kEvaluateCommand;
+
+// Prints the error on standard error; gives kFailed.
+int fail(const Error& error);
+
+// --device, --worker, --cuda-home, --cache-dir: options of every command that makes a context.
+std::vector<OptionSpec> with_context_options(std::vector<OptionSpec> own);
+Result<std::shared_ptr<Context>> make_context(const Arguments& arguments);
+inline constexpr std::string_view kContextHelp =
+    "  --device DEVICE     auto (default), cuda:0, cuda:GPU-<uuid>, none\n"
+    "  --cuda-home DIR     a CUDA toolkit, or the folder of NVIDIA's wheels (default: searched)\n"
+    "  --cache-dir DIR     where compiled candidates are kept; \"\" = nowhere (default: the user's cache folder)\n"
+    "  --worker FILE       the worker program (default: beside this one)\n"
+    "  --verbose           log lines on standard error\n";
+
+// What a candidate is judged on: --definition, --workloads (a .jsonl file), --workload UUID-or-AXIS=VALUE.
+struct Inputs {
+  DefinitionPtr definition;
+  std::vector<Workload> workloads;
+  Solution solution;
+};
+std::vector<OptionSpec> with_input_options(std::vector<OptionSpec> own);
+Result<Inputs> load_inputs(const Arguments& arguments);
+inline constexpr std::string_view kInputHelp =
+    "  --definition FILE   the definition (.json)\n"
+    "  --workloads FILE    its workloads (.jsonl)\n"
+    "  --workload SELECT   only this one: a uuid, or AXIS=VALUE; may be repeated\n"
+    "  --set NAME=VALUE    override a constant of the plan; may be repeated\n";
+
+// --set NAME=VALUE
+Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Arguments& arguments);
+
+}  // namespace ptxbench::cli

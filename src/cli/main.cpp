@@ -1,0 +1,57 @@
+// The command `ptxbench`.
+#include "cli/command.hpp"
+#include "core/json.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+using namespace ptxbench;
+using namespace ptxbench::cli;
+
+namespace {
+
+const Command* const kCommands[] = {&kEvaluateCommand, &kCompileCommand, &kDoctorCommand};
+
+void usage(std::FILE* to) {
+  std::fputs("usage: ptxbench COMMAND [options]      (ptxbench COMMAND --help for its options and an example)\n\n", to);
+  for (const Command* command : kCommands)
+    std::fprintf(to, "  %-10s %s\n", std::string(command->name).c_str(), std::string(command->summary).c_str());
+  std::fputs("\n  --version  the library's version\n", to);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    usage(stderr);
+    return kFailed;
+  }
+  const std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    usage(stdout);
+    return kOk;
+  }
+  if (name == "--version") {
+    std::printf("ptxbench %s\n", std::string(version_string()).c_str());
+    return kOk;
+  }
+  for (const Command* command : kCommands) {
+    if (command->name != name) continue;
+    std::vector<std::string> words(argv + 2, argv + argc);
+    for (const std::string& word : words)
+      if (word == "--help" || word == "-h") {
+        std::fputs(std::string(command->help).c_str(), stdout);
+        return kOk;
+      }
+    const Result<Arguments> arguments = parse_arguments(words, command->options);
+    if (!arguments) return fail(arguments.error());
+    return command->run(*arguments);
+  }
+  std::vector<std::string_view> names;
+  for (const Command* command : kCommands) names.push_back(command->name);
+  const std::string_view near = json::nearest(name, names);
+  std::fprintf(stderr, "ptxbench: unknown command %s%s%s\n", argv[1], near.empty() ? "" : "; did you mean ",
+               std::string(near).c_str());
+  usage(stderr);
+  return kFailed;
+}

@@ -1,0 +1,118 @@
+#include "core/json.hpp"
+#include "core/guard.hpp"
+
+#include <ptxbench/evaluate.hpp>
+
+#include <string>
+
+namespace ptxbench {
+namespace {
+
+constexpr std::int64_t kMaxTrials = 1000;
+constexpr std::int64_t kMaxPairs = 10000;
+constexpr double kMaxSeconds = 86400;
+
+Result<PlanNumber> plan_number(const json::Cursor& cursor) {
+  if (cursor.kind() == json::Kind::boolean) {
+    PTXBENCH_TRY_ASSIGN(const bool value, cursor.as_bool());
+    return PlanNumber(value);
+  }
+  if (const Result<std::int64_t> integer = cursor.as_int()) return PlanNumber(*integer);
+  PTXBENCH_TRY_ASSIGN(const double value, cursor.as_double());
+  return PlanNumber(value);
+}
+
+Result<std::uint64_t> seconds(const json::Cursor& cursor) {
+  PTXBENCH_TRY_ASSIGN(const double value, cursor.as_double());
+  if (!(value > 0 && value <= kMaxSeconds)) return cursor.error("a time in seconds must lie in (0, 86400]");
+  return static_cast<std::uint64_t>(value * 1e9);
+}
+
+Result<EvaluateOptions> parse(std::string_view text) {
+  EvaluateOptions options;
+  json::ParseOptions parse_options;
+  parse_options.file = "options";
+  PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(text, parse_options));
+  const json::Cursor root(document);
+  PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
+                          "arch", "pairs", "time_budget_s", "stop_if_slower_than"}));
+  PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
+  if (stages) {
+    options.verify = options.time = options.count = false;
+    PTXBENCH_TRY_ASSIGN(const auto items, stages->items());
+    for (const json::Cursor& item : items) {
+      PTXBENCH_TRY_ASSIGN(const std::string name, item.as_string());
+      if (name == "verify") options.verify = true;
+      else if (name == "time") options.time = true;
+      else if (name == "count") options.count = true;
+      else if (name != "compile")
+        return item.error("unknown stage \"" + name + "\"; the stages are compile, verify, time, count");
+    }
+    if (options.time && !options.verify) return stages->error("time needs verify: an unverified time says nothing");
+  }
+  PTXBENCH_TRY_ASSIGN(const auto trials, root.get("trials"));
+  if (trials) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, trials->as_int());
+    if (value < 1 || value > kMaxTrials) return trials->error("trials must lie in 1 to 1000");
+    options.trials = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto pairs, root.get("pairs"));
+  if (pairs) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, pairs->as_int());
+    if (value < 6 || value > kMaxPairs) return pairs->error("pairs must lie in 6 (fewer give no interval) to 10000");
+    options.pairs = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto budget, root.get("time_budget_s"));
+  if (budget) {
+    PTXBENCH_TRY_ASSIGN(options.time_budget_ns, seconds(*budget));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto slower, root.get("stop_if_slower_than"));
+  if (slower) {
+    PTXBENCH_TRY_ASSIGN(const double value, slower->as_double());
+    if (!(value > 0)) return slower->error("a speedup must be above 0");
+    options.stop_if_slower_than = value;
+  }
+  PTXBENCH_TRY_ASSIGN(const auto protocol, root.get("protocol"));
+  if (protocol) {
+    PTXBENCH_TRY_ASSIGN(options.protocol, protocol->as_string());
+    if (options.protocol != "rigorous")
+      return protocol->error("unknown protocol \"" + options.protocol + "\"; there is: rigorous");
+  }
+  PTXBENCH_TRY_ASSIGN(const auto seed, root.get("seed"));
+  if (seed) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, seed->as_int());
+    if (value < 0) return seed->error("a seed must not be negative");
+    options.seed = static_cast<std::uint64_t>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto compile_deadline, root.get("compile_deadline_s"));
+  if (compile_deadline) {
+    PTXBENCH_TRY_ASSIGN(options.compile_deadline_ns, seconds(*compile_deadline));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto run_deadline, root.get("run_deadline_s"));
+  if (run_deadline) {
+    PTXBENCH_TRY_ASSIGN(options.run_deadline_ns, seconds(*run_deadline));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto constants, root.get("constants"));
+  if (constants) {
+    PTXBENCH_TRY_ASSIGN(const auto members, constants->members());
+    for (const auto& [name, value] : members) {
+      PTXBENCH_TRY_ASSIGN(PlanNumber number, plan_number(value));
+      options.constants.emplace_back(name, number);
+    }
+  }
+  PTXBENCH_TRY_ASSIGN(const auto arch, root.get("arch"));
+  if (arch) {
+    PTXBENCH_TRY_ASSIGN(options.arch, arch->as_string());
+    if (const Result<Architecture> known = find_architecture(options.arch); !known)
+      return arch->error(known.error().message);
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<EvaluateOptions> parse_evaluate_options(std::string_view json) {
+  return guarded([&] { return parse(json); });
+}
+
+}  // namespace ptxbench
