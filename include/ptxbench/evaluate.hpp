@@ -3,11 +3,13 @@
 /// verdicts. Everything that reads candidate text with a compiler, or runs it, happens in worker processes.
 #pragma once
 
+#include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
 #include <ptxbench/device.hpp>
 #include <ptxbench/plan.hpp>
 #include <ptxbench/trace.hpp>
+#include <ptxbench/verify.hpp>
 #include <ptxbench/worker.hpp>
 
 #include <cstdint>
@@ -18,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace ptxbench {
@@ -49,9 +52,34 @@ class Context {
   virtual Workers& workers() = 0;
 };
 
+/// A Solution in the part of reference or baseline, with constants to override.
+struct SolutionChoice {
+  std::shared_ptr<const Solution> solution;
+  std::vector<std::pair<std::string, PlanNumber>> constants;
+};
+struct NativeReference {};     ///< the library's own, found by op_type and the pattern of tensors
+struct LibraryKernel {};       ///< the vendor library's kernel (cuBLASLt for a GEMM)
+struct NoBaseline {};          ///< no speedup
+struct FixedTime {
+  std::uint64_t ns = 0;        ///< compared with the candidate's median
+};
+
+/// What a caller brings. All defaults: random inputs, the native reference, the library's kernel as baseline,
+/// comparison by model error. Callbacks run on the thread that calls `evaluate`, one at a time, and must not throw.
+struct Judging {
+  std::shared_ptr<InputSource> inputs;     ///< null: random by seed
+  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>> reference;
+  std::variant<LibraryKernel, SolutionChoice, FixedTime, NoBaseline> baseline;
+  ComparatorSpec comparator;               ///< `kind` callback needs `own_comparator`
+  std::shared_ptr<Comparator> own_comparator;
+};
+
 struct EvaluateOptions {
   bool verify = true, time = true, count = true;  ///< compiling is always done; time needs verify
   int trials = 3;
+  int pairs = 40;                                 ///< most timed pairs of candidate and baseline
+  std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
+  std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
   std::string protocol = "rigorous";
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::uint64_t compile_deadline_ns = 60'000'000'000;
@@ -59,6 +87,8 @@ struct EvaluateOptions {
   std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override
   std::string arch;                               ///< empty: the device's, else sm_90a
   std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)
+  /// Called before the first and after the last timed run of a workload, for a host that shares the GPU.
+  std::function<void()> before_timing, after_timing;
 };
 
 /// One thing that a machine has or lacks.
@@ -99,6 +129,7 @@ Result<CompiledCandidate> compile_candidate(Context& context, const Solution& so
 /// Judges @p solution on each of @p workloads. A bad candidate is not an Error; an Error says that the
 /// environment or the request is at fault. Thread-safe; may be called from many threads at once.
 Result<Evaluation> evaluate(Context& context, const Solution& solution, std::span<const Workload> workloads,
-                            const EvaluateOptions& options, const CancelToken& cancel = {});
+                            const Judging& judging, const EvaluateOptions& options,
+                            const CancelToken& cancel = {});
 
 }  // namespace ptxbench

@@ -177,6 +177,78 @@ PTXBENCH_API const void *ptxbench_compiled_cubin(const ptxbench_compiled *compil
 /** Frees a compiled candidate; NULL is fine. @since 0.1 */
 PTXBENCH_API void ptxbench_compiled_free(ptxbench_compiled *compiled);
 
+/* ---- what the host brings: each part left out takes its default ---- */
+
+/* Callbacks run on the thread that is inside ptxbench_evaluate, one at a time. They must not throw nor longjmp, and may
+ * call anything but functions on the same handles. A non-zero return ends the evaluation with PTXBENCH_E_CALLBACK and is
+ * kept in ptxbench_error_user_code. Tensors are host memory, dense and row-major, in the definition's order; scalar
+ * inputs are left out. `destroy` may be NULL and is called exactly once, when the last user of the judging is gone, also
+ * when the setter that was given it fails. */
+
+/** Computes the expected outputs. */
+typedef struct ptxbench_reference {
+  size_t struct_size; /**< sizeof(ptxbench_reference) */
+  void *userdata;
+  /** Fills each output from the inputs. 0 = ok. */
+  int32_t (*compute)(void *userdata, const char *workload_json, size_t len, const void *const *inputs,
+                     void *const *outputs);
+  void (*destroy)(void *userdata);
+} ptxbench_reference;
+
+/** Draws the inputs. */
+typedef struct ptxbench_inputs {
+  size_t struct_size; /**< sizeof(ptxbench_inputs) */
+  void *userdata;
+  /** Fills each input; equal (seed, trial) must give equal bytes. 0 = ok. */
+  int32_t (*fill)(void *userdata, const char *workload_json, size_t len, uint64_t seed, int32_t trial,
+                  void *const *inputs);
+  void (*destroy)(void *userdata);
+} ptxbench_inputs;
+
+/** Compares outputs. */
+typedef struct ptxbench_comparison {
+  size_t struct_size; /**< sizeof(ptxbench_comparison) */
+  void *userdata;
+  /** Writes, for each output, how many of its elements are wrong. 0 = the comparison could be made. */
+  int32_t (*compare)(void *userdata, const char *workload_json, size_t len, const void *const *expected,
+                     const void *const *got, uint64_t *wrong_elements);
+  void (*destroy)(void *userdata);
+} ptxbench_comparison;
+
+/** Makes a judging with all defaults: random inputs, the native reference, the vendor library's kernel as baseline,
+ * comparison by model error. Set it up on one thread, then share it.
+ * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_NO_MEMORY. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_create(ptxbench_judging **out, ptxbench_error **err);
+/** Sets the host's own inputs; the struct is copied. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_inputs(ptxbench_judging *judging,
+                                                                            const ptxbench_inputs *inputs,
+                                                                            ptxbench_error **err);
+/** Sets the host's own reference; the struct is copied. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference(ptxbench_judging *judging,
+                                                                               const ptxbench_reference *reference,
+                                                                               ptxbench_error **err);
+/** Sets the host's own comparison; the struct is copied. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_comparison(ptxbench_judging *judging,
+                                                                                const ptxbench_comparison *comparison,
+                                                                                ptxbench_error **err);
+/** Compares by tolerance: |got - expected| <= atol + rtol * |expected|, every element.
+ * @param output name of an output; NULL: all of them. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_tolerance(ptxbench_judging *judging,
+                                                                               const char *output, double atol,
+                                                                               double rtol, ptxbench_error **err);
+/** Takes another solution's outputs as expected ones. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference_solution(
+    ptxbench_judging *judging, const ptxbench_solution *solution, ptxbench_error **err);
+/** Takes another solution as baseline. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_baseline_solution(
+    ptxbench_judging *judging, const ptxbench_solution *solution, ptxbench_error **err);
+/** Takes a fixed time as baseline; 0: no baseline and no speedup. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_baseline_ns(ptxbench_judging *judging,
+                                                                                 uint64_t baseline_ns,
+                                                                                 ptxbench_error **err);
+/** Frees a judging; NULL is fine. @since 0.1 */
+PTXBENCH_API void ptxbench_judging_free(ptxbench_judging *judging);
+
 /* ---- evaluate ---- */
 
 /** FlashInfer-Trace's words for how a candidate did. */

@@ -16,7 +16,7 @@ int run(const Arguments& arguments) {
   else return fail(constants.error());
   Result<std::shared_ptr<Context>> context = make_context(arguments);
   if (!context) return fail(context.error());
-  const Result<Evaluation> evaluation = evaluate(**context, inputs->solution, inputs->workloads, options);
+  const Result<Evaluation> evaluation = evaluate(**context, inputs->solution, inputs->workloads, {}, options);
   if (!evaluation) return fail(evaluation.error());
   if (arguments.has("--json")) {
     std::printf("%s\n", to_json(*evaluation).c_str());

@@ -98,10 +98,6 @@ ChannelStatus Channel::send(FrameKind kind, const Message& message, std::span<co
   const std::size_t total = kHeaderBytes + payload.size();
   std::size_t sent = 0;
   while (sent < total) {
-    if (const ChannelStatus status = wait_for(POLLOUT, wait); status != ChannelStatus::ok) {
-      if (sent > 0) desynchronised_ = true;
-      return status;
-    }
     std::array<iovec, 2> parts{};
     msghdr out{};
     out.msg_iov = parts.data();
@@ -120,9 +116,14 @@ ChannelStatus Channel::send(FrameKind kind, const Message& message, std::span<co
     }
     const ssize_t n = ::sendmsg(socket_.get(), &out, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) sent += static_cast<std::size_t>(n);
-    if (n >= 0 || errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) continue;
+    if (n >= 0 || errno == EINTR) continue;
     if (is_end(errno)) return fail(ChannelStatus::closed, "the other process has hung up");
-    return fail(ChannelStatus::broken, "sendmsg: " + system_message(errno));
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      return fail(ChannelStatus::broken, "sendmsg: " + system_message(errno));
+    if (const ChannelStatus status = wait_for(POLLOUT, wait); status != ChannelStatus::ok) {
+      if (sent > 0) desynchronised_ = true;
+      return status;
+    }
   }
   return ChannelStatus::ok;
 }
@@ -233,10 +234,9 @@ Message to_message(const Error& error) {
 }
 
 Error error_from(const Message& message) {
-  const auto read = [&]() -> Result<Error> {
+  const auto read = [&](Error& error) -> Result<void> {
     PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(message.json));
     const json::Cursor root(document);
-    Error error;
     const auto text = [](const json::Cursor& at, std::string_view key, std::string& to) -> Result<void> {
       PTXBENCH_TRY_ASSIGN(const json::Cursor c, at.require(key));
       PTXBENCH_TRY_ASSIGN(to, c.as_string());
@@ -259,12 +259,13 @@ Error error_from(const Message& message) {
     error.user_code = static_cast<std::int32_t>(user_code);
     error.where.line = static_cast<int>(line);
     error.where.column = static_cast<int>(column);
-    return error;
+    return {};
   };
-  auto error = read();
-  if (error) return std::move(error).value();
+  Error error;
+  const Result<void> done = read(error);
+  if (done) return error;
   return make_error(ErrorCode::internal,
-                    "an error from the other process cannot be read: " + error.error().message);
+                    "an error from the other process cannot be read: " + done.error().message);
 }
 
 }  // namespace ptxbench

@@ -38,21 +38,36 @@ const DTypeRow& row(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype
 
 std::string_view error_code_name(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid_argument";
-    case ErrorCode::parse: return "parse";
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::io: return "io";
-    case ErrorCode::no_device: return "no_device";
-    case ErrorCode::toolkit: return "toolkit";
-    case ErrorCode::driver: return "driver";
-    case ErrorCode::state: return "state";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::callback: return "callback";
-    case ErrorCode::no_memory: return "no_memory";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::worker: return "worker";
-    case ErrorCode::busy: return "busy";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::parse:
+      return "parse";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::no_device:
+      return "no_device";
+    case ErrorCode::toolkit:
+      return "toolkit";
+    case ErrorCode::driver:
+      return "driver";
+    case ErrorCode::state:
+      return "state";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::callback:
+      return "callback";
+    case ErrorCode::no_memory:
+      return "no_memory";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::worker:
+      return "worker";
+    case ErrorCode::busy:
+      return "busy";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "unknown";
 }

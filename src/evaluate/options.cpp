@@ -1,4 +1,5 @@
 #include "core/json.hpp"
+#include "core/guard.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -8,6 +9,7 @@ namespace ptxbench {
 namespace {
 
 constexpr std::int64_t kMaxTrials = 1000;
+constexpr std::int64_t kMaxPairs = 10000;
 constexpr double kMaxSeconds = 86400;
 
 Result<PlanNumber> plan_number(const json::Cursor& cursor) {
@@ -33,7 +35,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(text, parse_options));
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
-                          "arch"}));
+                          "arch", "pairs", "time_budget_s", "stop_if_slower_than"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -53,6 +55,22 @@ Result<EvaluateOptions> parse(std::string_view text) {
     PTXBENCH_TRY_ASSIGN(const std::int64_t value, trials->as_int());
     if (value < 1 || value > kMaxTrials) return trials->error("trials must lie in 1 to 1000");
     options.trials = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto pairs, root.get("pairs"));
+  if (pairs) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, pairs->as_int());
+    if (value < 6 || value > kMaxPairs) return pairs->error("pairs must lie in 6 (fewer give no interval) to 10000");
+    options.pairs = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto budget, root.get("time_budget_s"));
+  if (budget) {
+    PTXBENCH_TRY_ASSIGN(options.time_budget_ns, seconds(*budget));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto slower, root.get("stop_if_slower_than"));
+  if (slower) {
+    PTXBENCH_TRY_ASSIGN(const double value, slower->as_double());
+    if (!(value > 0)) return slower->error("a speedup must be above 0");
+    options.stop_if_slower_than = value;
   }
   PTXBENCH_TRY_ASSIGN(const auto protocol, root.get("protocol"));
   if (protocol) {
@@ -94,11 +112,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
 }  // namespace
 
 Result<EvaluateOptions> parse_evaluate_options(std::string_view json) {
-  try {
-    return parse(json);
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::no_memory, e.what());
-  }
+  return guarded([&] { return parse(json); });
 }
 
 }  // namespace ptxbench

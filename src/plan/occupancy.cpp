@@ -8,8 +8,8 @@ namespace ptxbench {
 namespace {
 
 constexpr std::int64_t kWarp = 32;
-constexpr std::int64_t kRegisterUnit = 256;     // registers a warp is given are a multiple of this
-constexpr std::int64_t kWarpAllocation = 4;     // warps of a CTA are counted in fours (one a sub-partition)
+constexpr std::int64_t kRegisterUnit = 256;  // registers a warp is given are a multiple of this
+constexpr std::int64_t kWarpAllocation = 4;  // warps of a CTA are counted in fours (one a sub-partition)
 constexpr std::int64_t kSharedUnit = 128;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -22,7 +22,8 @@ struct Known {
     if (query.module < modules.size())
       for (const KernelInfo& kernel : modules[query.module].kernels)
         if (kernel.symbol == query.symbol) return &kernel;
-    return make_error(ErrorCode::not_found, "no kernel " + query.symbol + " in module " + std::to_string(query.module));
+    return make_error(ErrorCode::not_found,
+                      "no kernel " + query.symbol + " in module " + std::to_string(query.module));
   }
 
   Result<std::int64_t> occupancy(const OccupancyQuery& query) const {
@@ -41,8 +42,8 @@ std::int64_t static_occupancy(const DeviceLimits& limits, const KernelInfo& kern
   std::int64_t ctas = std::min(limits.max_ctas_per_sm, limits.max_threads_per_sm / (warps * kWarp));
   if (kernel.registers > 0) {
     const std::int64_t per_warp = round_up(kernel.registers * kWarp, kRegisterUnit);
-    const std::int64_t warps_by_registers =
-        limits.regs_per_sm / per_warp / kWarpAllocation * kWarpAllocation;  // each sub-partition has its own file
+    const std::int64_t warps_by_registers = limits.regs_per_sm / per_warp / kWarpAllocation *
+                                            kWarpAllocation;  // each sub-partition has its own file
     ctas = std::min(ctas, warps_by_registers / warps);
   }
   const auto shared = static_cast<std::int64_t>(kernel.static_shared_bytes + dynamic_shared_bytes);

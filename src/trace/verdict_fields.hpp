@@ -1,0 +1,176 @@
+// The members of every block of a Verdict, once: the writer and the reader both walk these lists, so that
+// they cannot disagree. Names and order are those of docs/verdict.md.
+#pragma once
+
+#include <ptxbench/trace/verdict.hpp>
+
+namespace ptxbench {
+
+// JSON text kept in a string: an object, or null where the string is empty.
+template <class S>
+struct JsonText {
+  S& text;
+};
+template <class S>
+JsonText(S&) -> JsonText<S>;
+
+// In each: `T` is the block or const block, `f(name, member)` is called for every member in order.
+template <class F>
+void fields(F&& f, auto& v, const Diagnostic*) {
+  f("severity", v.severity);
+  f("message", v.message);
+  f("file", v.file);
+  f("line", v.line);
+  f("column", v.column);
+  f("ptx_line", v.ptx_line);
+  f("code", v.code);
+  f("function", v.function);
+}
+template <class F>
+void fields(F&& f, auto& v, const KernelResources*) {
+  f("kernel", v.kernel);
+  f("symbol", v.symbol);
+  f("registers", v.registers);
+  f("static_shared_bytes", v.static_shared_bytes);
+  f("dynamic_shared_bytes", v.dynamic_shared_bytes);
+  f("stack_bytes", v.stack_bytes);
+  f("spill_store_bytes", v.spill_store_bytes);
+  f("spill_load_bytes", v.spill_load_bytes);
+  f("occupancy_ctas_per_sm", v.occupancy_ctas_per_sm);
+}
+template <class F>
+void fields(F&& f, auto& v, const StaticFamily*) {
+  f("kernel", v.kernel);
+  f("family", v.family);
+  f("instructions", v.instructions);
+}
+template <class F>
+void fields(F&& f, auto& v, const CompileBlock*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("ok", v.ok);
+  f("cached", v.cached);
+  f("arch", v.arch);
+  f("compiler", v.compiler);
+  f("duration_ns", v.duration_ns);
+  f("diagnostics", v.diagnostics);
+  f("kernels", v.kernels);
+  f("static_families", v.static_families);
+}
+template <class F>
+void fields(F&& f, auto& v, const OutputCorrectness*) {
+  f("output", v.output);
+  f("dtype", v.dtype);
+  f("elements", v.elements);
+  f("elements_checked", v.elements_checked);
+  f("elements_wrong", v.elements_wrong);
+  f("elements_unwritten", v.elements_unwritten);
+  f("first_wrong_index", v.first_wrong_index);
+  f("first_wrong_expected", v.first_wrong_expected);
+  f("first_wrong_got", v.first_wrong_got);
+  f("rms_error", v.rms_error);
+  f("max_absolute_error", v.max_absolute_error);
+  f("max_relative_error", v.max_relative_error);
+  f("scale", v.scale);
+  f("model_rms_error", v.model_rms_error);
+  f("model_max_error", v.model_max_error);
+  f("rms_limit", v.rms_limit);
+  f("max_limit", v.max_limit);
+  f("comparator", v.comparator);
+  f("ok", v.ok);
+}
+template <class F>
+void fields(F&& f, auto& v, const CorrectnessBlock*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("trials", v.trials);
+  f("trials_failed", v.trials_failed);
+  f("outputs", v.outputs);
+}
+template <class F>
+void fields(F&& f, auto& v, const TimingBlock*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("median_ns", v.median_ns);
+  f("baseline_median_ns", v.baseline_median_ns);
+  f("baseline", v.baseline);
+  f("speedup", v.speedup);
+  f("speedup_low", v.speedup_low);
+  f("speedup_high", v.speedup_high);
+  f("noise_floor", v.noise_floor);
+  f("tie", v.tie);
+  f("pairs", v.pairs);
+  f("method", v.method);
+  f("samples_ns", v.samples_ns);
+  f("baseline_samples_ns", v.baseline_samples_ns);
+}
+template <class F>
+void fields(F&& f, auto& v, const FamilyCount*) {
+  f("kernel", v.kernel);
+  f("family", v.family);
+  f("warp_instructions", v.warp_instructions);
+  f("thread_instructions", v.thread_instructions);
+}
+template <class F>
+void fields(F&& f, auto& v, const OpcodeCount*) {
+  f("kernel", v.kernel);
+  f("opcode", v.opcode);
+  f("family", v.family);
+  f("warp_instructions", v.warp_instructions);
+  f("thread_instructions", v.thread_instructions);
+}
+template <class F>
+void fields(F&& f, auto& v, const CountsBlock*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("method", v.method);
+  f("families", v.families);
+  f("opcodes", v.opcodes);
+}
+template <class F>
+void fields(F&& f, auto& v, const Finding*) {
+  f("code", v.code);
+  f("severity", v.severity);
+  f("message", v.message);
+  f("evidence", JsonText{v.evidence});
+}
+template <class F>
+void fields(F&& f, auto& v, const StageTime*) {
+  f("stage", v.stage);
+  f("duration_ns", v.duration_ns);
+}
+template <class F>
+void fields(F&& f, auto& v, const Provenance*) {
+  f("ptxbench_version", v.ptxbench_version);
+  f("protocol", v.protocol);
+  f("device", v.device);
+  f("device_name", v.device_name);
+  f("seed", v.seed);
+  f("versions", v.versions);
+  f("stages", v.stages);
+}
+template <class F>
+void fields(F&& f, auto& v, const Verdict*) {
+  f("workload_uuid", v.workload_uuid);
+  f("axes", v.axes);
+  f("outcome", v.outcome);
+  f("outcome_reason", v.outcome_reason);
+  f("status", v.status);
+  f("integrity", v.integrity);
+  f("compile", v.compile);
+  f("correctness", v.correctness);
+  f("timing", v.timing);
+  f("counts", v.counts);
+  f("findings", v.findings);
+  f("resolved_plan", JsonText{v.resolved_plan});
+  f("output_log", v.output_log);
+  f("provenance", v.provenance);
+}
+
+// A block: a type that has a list above.
+template <class T>
+concept VerdictBlock = requires(T& v) {
+  fields([](const char*, auto&&) {}, v, static_cast<const T*>(nullptr));
+};
+
+}  // namespace ptxbench
