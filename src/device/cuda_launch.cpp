@@ -146,7 +146,8 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
       driver_->cuLaunchKernelEx(&config, function.handle, nullptr, size == 0 ? nullptr : extra);
   if (result == CUDA_SUCCESS) return DeviceOutcome{};
   if (is_sticky(result))
-    return refused(make_fault(*driver_, result, "running what was queued before " + std::string(launch.symbol)));
+    return refused(
+        make_fault(*driver_, result, "running what was queued before " + std::string(launch.symbol)));
   return refused(make_fault(*driver_, result, describe_launch(launch, function.info)));
 }
 
