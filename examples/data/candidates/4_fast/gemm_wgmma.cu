@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(384, 1)
     for (; tiles.valid(); tiles.next()) {
       int before = 0;
       for (int block = 0; block < kKBlocks; ++block, ring.advance()) {
-        ptx::barrier_wait(&full[ring.stage], ring.parity);
+        ptx::barrier_wait_cluster(&full[ring.stage], ring.parity);
         const uint64_t a = ptx::wgmma_advance(descriptor_a, ring.stage * kBytesA);
         const uint64_t b = ptx::wgmma_advance(descriptor_b, ring.stage * kBytesB);
         ptx::wgmma_fence();
