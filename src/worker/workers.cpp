@@ -1,6 +1,8 @@
 // The public Workers: compile jobs in a pool of compile workers, and what their deaths mean for a candidate.
 #include "compile/wire.hpp"
+#include "core/guard.hpp"
 #include "core/json.hpp"
+#include "worker/device_worker.hpp"
 #include "worker/worker_path.hpp"
 #include "worker/worker_pool.hpp"
 
@@ -9,6 +11,8 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <new>
 #include <thread>
 
@@ -19,6 +23,8 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{500};
 // Of any file that a compile worker writes: its captured output, cubins, the compilers' temporary files.
 constexpr std::uint64_t kCompileFileLimit = std::uint64_t{256} << 20;
+// The same of a device worker, whose tensors for callbacks travel in files of memory.
+constexpr std::uint64_t kDeviceFileLimit = std::uint64_t{16} << 30;
 
 std::string seconds(std::uint64_t ns) { return json::format_double(static_cast<double>(ns) * 1e-9) + " s"; }
 
@@ -107,6 +113,36 @@ class WorkersImpl final : public Workers {
     return make_error(ErrorCode::internal, std::string("compiling a candidate: ") + e.what());
   }
 
+  Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) override {
+    return guarded([&]() -> Result<DeviceInfo> {
+      PTXBENCH_TRY_ASSIGN(WorkerLaunch own, device_launch());
+      std::string home = cuda_home;
+      make_absolute(home);
+      auto worker = std::make_shared<DeviceWorker>(std::move(own), device, std::move(home));
+      PTXBENCH_TRY_ASSIGN(DeviceInfo info, worker->open(nullptr));
+      // Two threads may have opened the same device, or one did under another name: the first worker stays.
+      const std::lock_guard lock(devices_mutex_);
+      devices_.emplace(info.id, std::move(worker));
+      return info;
+    });
+  }
+
+  Result<VerifyEvidence> verify(const std::string& device_id, const VerifyJob& job, HostCallbacks& callbacks,
+                                const CancelToken& cancel) override {
+    return guarded([&]() -> Result<VerifyEvidence> {
+      PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
+      return worker->verify(job, callbacks, cancel);
+    });
+  }
+
+  Result<TimeEvidence> time(const std::string& device_id, const TimeJob& job, HostCallbacks& callbacks,
+                            const TimeHooks& hooks, const CancelToken& cancel) override {
+    return guarded([&]() -> Result<TimeEvidence> {
+      PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
+      return worker->time(job, callbacks, hooks, cancel);
+    });
+  }
+
   Check check() override try {
     Check check;
     auto path = find_worker(options_.worker_path);
@@ -161,8 +197,29 @@ class WorkersImpl final : public Workers {
     return std::pair(std::move(compiled), stands);
   }
 
+  // No memory limit: a CUDA context reserves address space without end.
+  Result<WorkerLaunch> device_launch() const {
+    WorkerLaunch launch;
+    PTXBENCH_TRY_ASSIGN(launch.path, find_worker(options_.worker_path));
+    launch.arguments.kind = "device";
+    launch.arguments.file_limit_bytes = kDeviceFileLimit;
+    launch.graveyard = graveyard_;
+    return launch;
+  }
+
+  Result<std::shared_ptr<DeviceWorker>> device_worker(const std::string& id) {
+    const std::lock_guard lock(devices_mutex_);
+    const auto found = devices_.find(id);
+    if (found == devices_.end())
+      return make_error(ErrorCode::state, "device " + id + " has not been opened");
+    return found->second;
+  }
+
   const WorkerOptions options_;
+  const std::shared_ptr<Graveyard> graveyard_ = std::make_shared<Graveyard>();
   WorkerPool compile_pool_;
+  std::mutex devices_mutex_;
+  std::map<std::string, std::shared_ptr<DeviceWorker>> devices_;  // by DeviceInfo::id
 };
 
 }  // namespace
