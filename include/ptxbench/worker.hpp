@@ -3,10 +3,14 @@
 /// `ptxbench-worker`, so that a crash, a hang or a sticky GPU error ends the worker and not the host.
 #pragma once
 
+#include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
+#include <ptxbench/device.hpp>
+#include <ptxbench/verify.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +32,22 @@ class Workers {
   /// Runs a compile job in a compile worker. The worker's death or deadline is a Compiled with ok == false
   /// and the finding compiler_crashed, compiler_timeout or compiler_memory; the next job finds a fresh one.
   virtual Result<Compiled> compile(const CompileRequest& request, const CancelToken& cancel) = 0;
+
+  /// Starts the device worker for @p device ("auto", "cuda:0", "cuda:GPU-<uuid>") if there is none, and asks it
+  /// what it runs on. Errors: no_device, toolkit, worker.
+  virtual Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) = 0;
+
+  /// Runs a verify job on an opened device (its DeviceInfo::id). Jobs on one device run one at a time. A worker
+  /// that dies or hangs while the candidate runs is evidence (a fault), and is replaced; one that dies before or
+  /// after is ErrorCode::worker. @p callbacks are called on this thread.
+  virtual Result<VerifyEvidence> verify(const std::string& device_id, const VerifyJob& job,
+                                        HostCallbacks& callbacks, const CancelToken& cancel) = 0;
+  /// The same for a time job. @p hooks run on this thread before the first and after the last timed run.
+  struct TimeHooks {
+    std::function<void()> before, after;
+  };
+  virtual Result<TimeEvidence> time(const std::string& device_id, const TimeJob& job, HostCallbacks& callbacks,
+                                    const TimeHooks& hooks, const CancelToken& cancel) = 0;
 
   /// Where the worker is, and whether its protocol and build match. Starts one.
   struct Check {

@@ -2,12 +2,12 @@
 // compiled code whatever can be known before a launch.
 #include "evaluate/module_info.hpp"
 #include "plan/occupancy.hpp"
+#include "core/guard.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <string>
 
 namespace ptxbench {
@@ -216,13 +216,7 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
 
 Result<CompiledCandidate> compile_candidate(Context& context, const Solution& solution, const Workload& workload,
                                             const EvaluateOptions& options, const CancelToken& cancel) {
-  try {
-    return compile(context, solution, workload, options, cancel);
-  } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::no_memory, "out of memory");
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::internal, e.what());
-  }
+  return guarded([&] { return compile(context, solution, workload, options, cancel); });
 }
 
 }  // namespace ptxbench

@@ -1,9 +1,7 @@
-#include <ptxbench/evaluate.hpp>
+#include "evaluate/context.hpp"
+#include "core/guard.hpp"
 
 #include <cstdlib>
-#include <exception>
-#include <mutex>
-#include <optional>
 
 namespace ptxbench {
 namespace {
@@ -17,36 +15,44 @@ std::string default_cache_dir() {
   return {};
 }
 
-class ContextImpl final : public Context {
- public:
-  ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers)
-      : options_(std::move(options)), workers_(std::move(workers)) {}
-
-  const ContextOptions& options() const override { return options_; }
-  Workers& workers() override { return *workers_; }
-
-  Result<DeviceInfo> device() override {
-    const std::lock_guard lock(mutex_);
-    if (!device_) device_ = find_device();
-    return *device_;
-  }
-
- private:
-  Result<DeviceInfo> find_device() {
-    if (options_.device == "none") return make_error(ErrorCode::no_device, "no device was asked for (device \"none\")");
-    return make_error(ErrorCode::no_device, "running on a device is not built yet");
-  }
-
-  const ContextOptions options_;
-  const std::shared_ptr<Workers> workers_;
-  std::mutex mutex_;
-  std::optional<Result<DeviceInfo>> device_;
-};
-
 }  // namespace
 
+Result<DeviceInfo> ContextImpl::device() {
+  const std::lock_guard lock(mutex_);
+  if (device_ && device_->has_value()) return *device_;
+  if (options_.device == "none") return make_error(ErrorCode::no_device, "none was asked for (device \"none\")");
+  // That there is no device is remembered too: looking costs a process. Other errors may pass.
+  if (device_ && device_->error().code == ErrorCode::no_device) return *device_;
+  device_ = workers_->open_device(options_.device, options_.cuda_home);
+  return *device_;
+}
+
+Result<std::vector<std::uint8_t>> ContextImpl::judge_cubin(const std::string& arch, const CancelToken& cancel) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = judge_cubins_.find(arch); found != judge_cubins_.end()) return found->second;
+  CompileRequest request = judge_compile_request(arch);
+  request.toolkit.cuda_home = options_.cuda_home;
+  request.cache_dir = options_.cache_dir.value_or("");
+  PTXBENCH_TRY_ASSIGN(Compiled compiled, workers_->compile(request, cancel));
+  if (!compiled.ok || compiled.modules.empty() || compiled.modules[0].cubin.empty())
+    return make_error(ErrorCode::internal, "the judge's own device code does not compile for " + arch + ":\n" + compiled.log);
+  return judge_cubins_.emplace(arch, std::move(compiled.modules[0].cubin)).first->second;
+}
+
+std::optional<double> ContextImpl::noise_floor(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = noise_floors_.find(key);
+  if (found == noise_floors_.end()) return std::nullopt;
+  return found->second;
+}
+
+void ContextImpl::keep_noise_floor(const std::string& key, double value) {
+  const std::lock_guard lock(mutex_);
+  noise_floors_[key] = value;
+}
+
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
-  try {
+  return guarded([&]() -> Result<std::shared_ptr<Context>> {
     ContextOptions own = options;
     if (!own.cache_dir) own.cache_dir = default_cache_dir();
     WorkerOptions worker_options;
@@ -55,9 +61,7 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
     worker_options.log = own.log;
     PTXBENCH_TRY_ASSIGN(std::shared_ptr<Workers> workers, Workers::create(worker_options));
     return std::shared_ptr<Context>(std::make_shared<ContextImpl>(std::move(own), std::move(workers)));
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::no_memory, e.what());
-  }
+  });
 }
 
 }  // namespace ptxbench

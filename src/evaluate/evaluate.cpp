@@ -1,45 +1,243 @@
-#include <ptxbench/evaluate.hpp>
+// One judgement: compile, verify, time; each stage's evidence is turned into the verdict by that stage's pure code.
+#include "evaluate/context.hpp"
+#include "core/guard.hpp"
 
-#include <exception>
+#include "core/hash.hpp"
+
+#include <sys/random.h>
+
+#include <chrono>
 
 namespace ptxbench {
 namespace {
 
-void not_run(Verdict& verdict, std::string reason) {
-  verdict.outcome = Outcome::not_run;
-  verdict.outcome_reason = std::move(reason);
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-Result<Verdict> judge(Context& context, const Solution& solution, const Workload& workload,
-                      const EvaluateOptions& options, const CancelToken& cancel) {
-  PTXBENCH_TRY_ASSIGN(CompiledCandidate candidate, compile_candidate(context, solution, workload, options, cancel));
-  Verdict& verdict = candidate.verdict;
-  if (verdict.status || verdict.outcome == Outcome::not_applicable) return std::move(verdict);
+Result<std::uint64_t> random_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed))
+    return make_error(ErrorCode::io, "the system gives no random numbers");
+  return seed >> 1;  // a positive int64, so that JSON readers keep it
+}
+
+std::string content_hash(const Solution& solution) {
+  Hasher hasher;
+  hasher.field(solution.definition).field(solution.spec.language).field(solution.spec.entry_point);
+  for (const SourceFile& file : solution.sources) hasher.field(file.path).field(file.content);
+  return std::move(hasher).hex();
+}
+
+void not_run(Verdict& verdict, const EvaluateOptions& options, std::string reason) {
+  verdict.outcome = Outcome::not_run;
+  verdict.outcome_reason = std::move(reason);
+  if (!options.verify) return;
+  verdict.correctness.state = Availability::unavailable;
+  verdict.correctness.reason = verdict.outcome_reason;
+  if (options.time) {
+    verdict.timing.state = Availability::unavailable;
+    verdict.timing.reason = verdict.outcome_reason;
+  }
+  if (options.count) {
+    verdict.counts.state = Availability::unavailable;
+    verdict.counts.reason = verdict.outcome_reason;
+  }
+}
+
+// What the request brings, made ready for one workload.
+struct Stages {
+  ContextImpl& context;
+  const Workload& workload;
+  const Judging& judging;
+  const EvaluateOptions& options;
+  const CancelToken& cancel;
+  std::uint64_t seed = 0;
+
+  InputKind inputs() const { return judging.inputs ? InputKind::callback : InputKind::random; }
+
+  // A Solution in the part of reference or baseline must compile: one that does not is the request's fault.
+  Result<Candidate> other(const SolutionChoice& choice, std::string_view part) const {
+    if (choice.solution == nullptr)
+      return make_error(ErrorCode::invalid_argument, "the " + std::string(part) + " solution is null");
+    EvaluateOptions own = options;
+    own.constants = choice.constants;
+    PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
+                        compile_candidate(context, *choice.solution, workload, own, cancel));
+    if (compiled.verdict.status || compiled.verdict.outcome == Outcome::not_applicable) {
+      std::string why = compiled.verdict.outcome_reason;
+      for (const Finding& finding : compiled.verdict.findings)
+        if (finding.severity == Severity::error) why += (why.empty() ? "" : "; ") + finding.message;
+      for (const Diagnostic& d : compiled.verdict.compile.diagnostics)
+        if (d.severity == Severity::error) why += (why.empty() ? "" : "; ") + d.message;
+      return make_error(ErrorCode::invalid_argument,
+                        "the " + std::string(part) + " solution " + choice.solution->name + " cannot be used: " + why);
+    }
+    return Candidate{*choice.solution, choice.constants, std::move(compiled.compiled.modules)};
+  }
+
+  Result<ReferenceSpec> reference() const {
+    ReferenceSpec spec;
+    if (const auto* choice = std::get_if<SolutionChoice>(&judging.reference)) {
+      spec.kind = ReferenceKind::solution;
+      PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "reference"));
+    } else if (const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference)) {
+      if (*own == nullptr) return make_error(ErrorCode::invalid_argument, "the reference callback is null");
+      spec.kind = ReferenceKind::callback;
+    }
+    return spec;
+  }
+
+  Result<BaselineSpec> baseline() const {
+    BaselineSpec spec;
+    if (const auto* choice = std::get_if<SolutionChoice>(&judging.baseline)) {
+      spec.kind = BaselineKind::solution;
+      PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "baseline"));
+    } else if (const auto* fixed = std::get_if<FixedTime>(&judging.baseline)) {
+      if (fixed->ns == 0) return make_error(ErrorCode::invalid_argument, "a fixed baseline time must be above 0 ns");
+      spec.kind = BaselineKind::fixed_time;
+      spec.fixed_ns = fixed->ns;
+    } else if (std::holds_alternative<NoBaseline>(judging.baseline)) {
+      spec.kind = BaselineKind::none;
+    }
+    return spec;
+  }
+
+  LocalCallbacks callbacks() const {
+    const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference);
+    return {judging.inputs.get(), own != nullptr ? own->get() : nullptr, judging.own_comparator.get()};
+  }
+};
+
+Result<void> check_request(const Workload& workload, const Judging& judging, const EvaluateOptions& options) {
+  if (!options.verify) return {};
+  const Definition& definition = *workload.definition;
+  if (std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition))
+    return make_error(ErrorCode::unsupported,
+                      "nothing here computes what \"" + definition.name + "\" (op_type \"" + definition.op_type +
+                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]); bring a "
+                          "reference: another Solution, or a callback",
+                      {}, "no_reference");
+  if (judging.comparator.kind == ComparatorKind::callback && judging.own_comparator == nullptr)
+    return make_error(ErrorCode::invalid_argument, "comparison by callback was asked for, and there is none");
+  return {};
+}
+
+Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
+                    const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+  VerifyJob job;
+  job.workload = stages.workload;
+  job.candidate = candidate;
+  job.seed = stages.seed;
+  job.trials = stages.options.trials;
+  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.inputs = stages.inputs();
+  job.reference = reference;
+  job.comparator = stages.judging.comparator;
+  job.judge_cubin = judge;
+  LocalCallbacks callbacks = stages.callbacks();
+  const Clock::time_point start = Clock::now();
+  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
+                      stages.context.workers().verify(device.id, job, callbacks, stages.cancel));
+  compose_correctness(evidence, verdict);
+  verdict.output_log = evidence.output;
+  verdict.provenance.stages.push_back({"verify", since(start)});
+  return {};
+}
+
+Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
+                  const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+  TimeJob job;
+  job.workload = stages.workload;
+  job.candidate = candidate;
+  PTXBENCH_TRY_ASSIGN(job.baseline, stages.baseline());
+  job.seed = stages.seed;
+  job.pairs = stages.options.pairs;
+  job.budget_ns = stages.options.time_budget_ns;
+  job.stop_if_slower_than = stages.options.stop_if_slower_than;
+  job.protocol = stages.options.protocol;
+  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.inputs = stages.inputs();
+  job.reference = reference;
+  job.comparator = stages.judging.comparator;
+  job.judge_cubin = judge;
+  std::string key = device.id + '\n' + stages.workload.uuid + '\n' + job.protocol + '\n' + std::string(baseline_kind_name(job.baseline.kind));
+  if (job.baseline.solution) key += '\n' + content_hash(job.baseline.solution->solution);
+  const std::optional<double> kept = stages.context.noise_floor(key);
+  job.noise = !kept && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
+  LocalCallbacks callbacks = stages.callbacks();
+  const Clock::time_point start = Clock::now();
+  PTXBENCH_TRY_ASSIGN(const TimeEvidence evidence,
+                      stages.context.workers().time(device.id, job, callbacks,
+                                                    {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
+  if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
+  compose_timing(evidence, verdict, kept);
+  verdict.provenance.stages.push_back({"time", since(start)});
+  return {};
+}
+
+Result<Verdict> judge(const Stages& stages, const Solution& solution) {
+  const EvaluateOptions& options = stages.options;
+  PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
+                      compile_candidate(stages.context, solution, stages.workload, options, stages.cancel));
+  Verdict verdict = std::move(compiled.verdict);
+  verdict.provenance.seed = stages.seed;
+  if (verdict.status || verdict.outcome == Outcome::not_applicable) return verdict;
   if (!options.verify) {
-    not_run(verdict, "verification was not requested");
-    return std::move(verdict);
+    not_run(verdict, options, "verification was not requested");
+    return verdict;
   }
-  const Result<DeviceInfo> device = context.device();
+  const Result<DeviceInfo> device = stages.context.device();
   if (!device) {
-    not_run(verdict, "no device: " + device.error().to_string());
-    for (auto* block : {&verdict.correctness.reason, &verdict.timing.reason, &verdict.counts.reason}) *block = verdict.outcome_reason;
-    verdict.correctness.state = Availability::unavailable;
-    if (options.time) verdict.timing.state = Availability::unavailable;
-    if (options.count) verdict.counts.state = Availability::unavailable;
-    return std::move(verdict);
+    // Only the absence of a device is a fact about the machine that a verdict can state; anything else is an Error.
+    if (device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit) return device.error();
+    not_run(verdict, options, "no device: " + device.error().to_string());
+    return verdict;
   }
-  return make_error(ErrorCode::unsupported, "running on a device is not built yet");
+  verdict.provenance.device = device->id;
+  verdict.provenance.device_name = device->name;
+  for (const auto& version : device->versions) verdict.provenance.versions.push_back(version);
+
+  PTXBENCH_TRY_ASSIGN(const std::vector<std::uint8_t> judge_cubin,
+                      stages.context.judge_cubin(device->arch, stages.cancel));
+  PTXBENCH_TRY_ASSIGN(const ReferenceSpec reference, stages.reference());
+  const Candidate candidate{solution, options.constants, std::move(compiled.compiled.modules)};
+  PTXBENCH_TRY(verify(stages, *device, candidate, reference, judge_cubin, verdict));
+  if (verdict.status == Status::passed && options.time)
+    PTXBENCH_TRY(time(stages, *device, candidate, reference, judge_cubin, verdict));
+  if (options.count && verdict.status == Status::passed) {
+    verdict.counts.state = Availability::unavailable;
+    verdict.counts.reason = "this version does not count executed instructions yet; compile.static_families has the cubin's";
+  }
+  return verdict;
 }
 
 Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
-                       const EvaluateOptions& options, const CancelToken& cancel) {
+                       const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
   if (workloads.empty()) return make_error(ErrorCode::invalid_argument, "no workload to judge on");
+  if (options.time && !options.verify)
+    return make_error(ErrorCode::invalid_argument, "time needs verify: an unverified time says nothing");
+  for (const Workload& workload : workloads) {
+    if (workload.definition == nullptr) return make_error(ErrorCode::invalid_argument, "a workload without its definition");
+    PTXBENCH_TRY(check_request(workload, judging, options));
+  }
   Evaluation evaluation;
   evaluation.solution = solution.name;
+  evaluation.solution_hash = content_hash(solution);
   evaluation.definition = workloads[0].definition->name;
+  std::uint64_t seed = 0;
+  if (options.seed) {
+    seed = *options.seed;
+  } else {
+    PTXBENCH_TRY_ASSIGN(seed, random_seed());
+  }
   for (const Workload& workload : workloads) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
-    PTXBENCH_TRY_ASSIGN(Verdict verdict, judge(context, solution, workload, options, cancel));
+    const Stages stages{ContextImpl::of(context), workload, judging, options, cancel, seed};
+    PTXBENCH_TRY_ASSIGN(Verdict verdict, judge(stages, solution));
     evaluation.verdicts.push_back(std::move(verdict));
   }
   return evaluation;
@@ -48,14 +246,8 @@ Result<Evaluation> run(Context& context, const Solution& solution, std::span<con
 }  // namespace
 
 Result<Evaluation> evaluate(Context& context, const Solution& solution, std::span<const Workload> workloads,
-                            const EvaluateOptions& options, const CancelToken& cancel) {
-  try {
-    return run(context, solution, workloads, options, cancel);
-  } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::no_memory, "out of memory");
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::internal, e.what());
-  }
+                            const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
+  return guarded([&] { return run(context, solution, workloads, judging, options, cancel); });
 }
 
 }  // namespace ptxbench

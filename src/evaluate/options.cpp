@@ -1,4 +1,5 @@
 #include "core/json.hpp"
+#include "core/guard.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -111,11 +112,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
 }  // namespace
 
 Result<EvaluateOptions> parse_evaluate_options(std::string_view json) {
-  try {
-    return parse(json);
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::no_memory, e.what());
-  }
+  return guarded([&] { return parse(json); });
 }
 
 }  // namespace ptxbench

@@ -1,0 +1,98 @@
+#include "cli/command.hpp"
+#include "cli/print.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace ptxbench::cli {
+namespace {
+
+Result<EvaluateOptions> options_of(const Arguments& arguments) {
+  EvaluateOptions options;
+  if (const std::optional<std::string> file = arguments.get("--options")) {
+    std::ifstream in(*file, std::ios::binary);
+    if (!in) return make_error(ErrorCode::io, "cannot read", {*file, {}, 0, 0});
+    std::ostringstream text;
+    text << in.rdbuf();
+    PTXBENCH_TRY_ASSIGN(options, parse_evaluate_options(text.str()));
+  }
+  if (arguments.has("--no-time")) options.time = false;
+  if (arguments.has("--no-count")) options.count = false;
+  if (const std::optional<std::string> seed = arguments.get("--seed")) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(seed->data(), seed->data() + seed->size(), value);
+    if (error != std::errc() || end != seed->data() + seed->size())
+      return make_error(ErrorCode::invalid_argument, "--seed wants a number, not " + *seed);
+    options.seed = value;
+  }
+  PTXBENCH_TRY_ASSIGN(auto constants, constants_of(arguments));
+  options.constants.insert(options.constants.end(), constants.begin(), constants.end());
+  return options;
+}
+
+// A solution in the part of reference or baseline.
+Result<SolutionChoice> choice_of(const std::string& path, const Definition& definition) {
+  PTXBENCH_TRY_ASSIGN(Solution solution, load_solution(path, definition));
+  return SolutionChoice{std::make_shared<const Solution>(std::move(solution)), {}};
+}
+
+int run(const Arguments& arguments) {
+  const Result<Inputs> inputs = load_inputs(arguments);
+  if (!inputs) return fail(inputs.error());
+  const Result<EvaluateOptions> options = options_of(arguments);
+  if (!options) return fail(options.error());
+  Judging judging;
+  if (const auto path = arguments.get("--reference")) {
+    Result<SolutionChoice> choice = choice_of(*path, *inputs->definition);
+    if (!choice) return fail(choice.error());
+    judging.reference = std::move(*choice);
+  }
+  if (const auto path = arguments.get("--baseline")) {
+    Result<SolutionChoice> choice = choice_of(*path, *inputs->definition);
+    if (!choice) return fail(choice.error());
+    judging.baseline = std::move(*choice);
+  }
+  const Result<std::shared_ptr<Context>> context = make_context(arguments);
+  if (!context) return fail(context.error());
+  const Result<Evaluation> evaluation =
+      evaluate(**context, inputs->solution, inputs->workloads, judging, *options);
+  if (!evaluation) return fail(evaluation.error());
+  if (arguments.has("--json")) {
+    std::printf("%s\n", to_json(*evaluation).c_str());
+  } else {
+    for (const Verdict& verdict : evaluation->verdicts) std::fputs(describe(verdict).c_str(), stdout);
+    if (const auto speedup = evaluation->speedup()) std::printf("speedup over all workloads: %.4f\n", *speedup);
+  }
+  const std::optional<Status> status = evaluation->status();
+  return !status || *status == Status::passed ? kOk : kCandidateFailed;
+}
+
+}  // namespace
+
+const Command kEvaluateCommand{
+    "evaluate", "judge a candidate: is it right, how fast is it, which instructions does it execute",
+    "usage: ptxbench evaluate CANDIDATE --definition FILE --workloads FILE [options]\n"
+    "\n"
+    "Compiles the candidate, verifies it on several draws of inputs, times it against the best library kernel. Without a\n"
+    "GPU it compiles, and says that nothing was executed and why.\n"
+    "\n"
+    "  --reference PATH    a solution whose outputs are taken as expected (default: the library's own reference)\n"
+    "  --baseline PATH     a solution to compare the speed with (default: the vendor library's kernel)\n"
+    "  --options FILE      options as JSON (docs/evaluate.md)\n"
+    "  --seed N            repeat the draws of a verdict\n"
+    "  --no-time --no-count\n"
+    "  --json              the Evaluation as JSON (docs/verdict.md)\n"
+    "exit code: 0 PASSED, or nothing failed and something could not be run; 1 the candidate failed; 2 the call or the\n"
+    "environment is at fault\n"
+    "\n"
+    "example:\n"
+    "  ptxbench evaluate examples/data/candidates/4_fast --workload M=8192 \\\n"
+    "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
+    "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
+    with_context_options(with_input_options({{"--reference", true}, {"--baseline", true}, {"--options", true}, {"--seed", true},
+                                             {"--no-time"}, {"--no-count"}, {"--json"}})),
+    run};
+
+}  // namespace ptxbench::cli

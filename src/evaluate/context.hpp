@@ -1,0 +1,43 @@
+// What a Context is inside.
+#pragma once
+
+#include <ptxbench/evaluate.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxbench {
+
+class ContextImpl final : public Context {
+ public:
+  ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers)
+      : options_(std::move(options)), workers_(std::move(workers)) {}
+
+  const ContextOptions& options() const override { return options_; }
+  Workers& workers() override { return *workers_; }
+  Result<DeviceInfo> device() override;
+
+  // The judge's own device code for `arch`, compiled once.
+  Result<std::vector<std::uint8_t>> judge_cubin(const std::string& arch, const CancelToken& cancel);
+
+  // The noise floor of a (device, workload, protocol, baseline), measured once and kept.
+  std::optional<double> noise_floor(const std::string& key);
+  void keep_noise_floor(const std::string& key, double value);
+
+  // Every Context is one of these: only Context::create makes them.
+  static ContextImpl& of(Context& context) { return static_cast<ContextImpl&>(context); }
+
+ private:
+  const ContextOptions options_;
+  const std::shared_ptr<Workers> workers_;
+  std::mutex mutex_;
+  std::optional<Result<DeviceInfo>> device_;
+  std::map<std::string, std::vector<std::uint8_t>> judge_cubins_;
+  std::map<std::string, double> noise_floors_;
+};
+
+}  // namespace ptxbench
