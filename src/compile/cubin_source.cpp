@@ -1,51 +1,15 @@
 // A .cubin source: base64 in a Solution, bytes through the API; checked as far as needs no knowledge of SASS.
 #include "compile/compile_source.hpp"
+#include "core/base64.hpp"
 
 #include <elf.h>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
 
 namespace ptxbench {
 namespace {
 
 constexpr std::uint16_t kMachineCuda = 190;  // EM_CUDA
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  std::string out;
-  std::uint32_t bits = 0;
-  int count = 0, padding = 0;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
-    int value = 0;
-    if (c == '=') {
-      ++padding;
-    } else if (padding > 0) {
-      return std::nullopt;
-    } else if (c >= 'A' && c <= 'Z') {
-      value = c - 'A';
-    } else if (c >= 'a' && c <= 'z') {
-      value = c - 'a' + 26;
-    } else if (c >= '0' && c <= '9') {
-      value = c - '0' + 52;
-    } else if (c == '+' || c == '/') {
-      value = c == '+' ? 62 : 63;
-    } else {
-      return std::nullopt;
-    }
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
-    if (++count == 4) {
-      for (const int shift : {16, 8, 0}) out.push_back(static_cast<char>(bits >> shift & 0xff));
-      bits = 0;
-      count = 0;
-    }
-  }
-  if (count != 0 || padding > 2 || (padding > 0 && out.empty())) return std::nullopt;
-  out.resize(out.size() - static_cast<std::size_t>(padding));
-  return out;
-}
 
 template <class T>
 bool read_at(std::string_view bytes, std::uint64_t offset, T& out) {
@@ -85,9 +49,11 @@ SourceResult take_cubin(const CompileTools& tools, const BoundSource& source, st
   result.module.source = source.path;
   std::string decoded;
   if (!content.starts_with(ELFMAG)) {
-    std::optional<std::string> bytes = decode_base64(content);
+    Result<std::string> bytes = base64_decode(content);
     if (!bytes || !bytes->starts_with(ELFMAG)) {
-      fail(result, "cubin_invalid", source.path + " is neither a cubin nor one in base64");
+      fail(result, "cubin_invalid",
+           source.path + " is neither a cubin nor one in base64" +
+               (bytes ? "" : ": " + bytes.error().message));
       return result;
     }
     decoded = std::move(*bytes);
