@@ -23,7 +23,8 @@ inline DefinitionPtr gemm_definition(std::int64_t n, std::int64_t k, DType in = 
   d.name = "small_gemm";
   d.op_type = std::move(op_type);
   d.axes = {{"M", false, 0, {}}, {"N", true, n, {}}, {"K", true, k, {}}};
-  d.inputs = {{"X", std::vector<std::string>{"M", "K"}, in, {}}, {"W", std::vector<std::string>{"N", "K"}, in, {}}};
+  d.inputs = {{"X", std::vector<std::string>{"M", "K"}, in, {}},
+              {"W", std::vector<std::string>{"N", "K"}, in, {}}};
   d.outputs = {{"Y", std::vector<std::string>{"M", "N"}, out, {}}};
   return make_definition(std::move(d)).value();
 }
@@ -36,11 +37,11 @@ inline Workload gemm_workload(DefinitionPtr definition, std::int64_t m, std::str
   return make_workload(std::move(w)).value();
 }
 
-inline constexpr const char* kGemmPlan = R"({
+inline constexpr const char* kGemmPlan = R"json({
   "version": 1,
   "steps": [{"kernel": "gemm", "grid": ["ceil_div(M, 16)"], "block": [128],
              "args": [{"tensor": "X"}, {"tensor": "W"}, {"tensor": "Y"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]
-})";
+})json";
 
 inline Candidate candidate_of(const std::string& name, const std::string& plan, const std::string& definition,
                               const std::string& source = "gemm.cu") {
@@ -62,8 +63,13 @@ inline Candidate candidate_of(const std::string& name, const std::string& plan, 
 // What a fake GEMM kernel sees.
 struct GemmCall {
   explicit GemmCall(FakeCall& fake)
-      : call(fake), x(fake.pointer<std::uint16_t>(0)), w(fake.pointer<std::uint16_t>(1)), y(fake.pointer<std::uint16_t>(2)),
-        m(fake.argument<std::int32_t>(3)), n(fake.argument<std::int32_t>(4)), k(fake.argument<std::int32_t>(5)) {}
+      : call(fake),
+        x(fake.pointer<std::uint16_t>(0)),
+        w(fake.pointer<std::uint16_t>(1)),
+        y(fake.pointer<std::uint16_t>(2)),
+        m(fake.argument<std::int32_t>(3)),
+        n(fake.argument<std::int32_t>(4)),
+        k(fake.argument<std::int32_t>(5)) {}
   FakeCall& call;
   std::uint16_t *x, *w, *y;  // bf16
   std::int64_t m, n, k;
@@ -113,13 +119,14 @@ inline float dot_pairwise(const std::vector<float>& a, const std::vector<float>&
   for (std::size_t i = 0; i < a.size(); ++i) v[i] = a[i] * b[i];
   while (v.size() > 1) {
     std::vector<float> half((v.size() + 1) / 2);
-    for (std::size_t i = 0; i < half.size(); ++i) half[i] = v[2 * i] + (2 * i + 1 < v.size() ? v[2 * i + 1] : 0);
+    for (std::size_t i = 0; i < half.size(); ++i)
+      half[i] = v[2 * i] + (2 * i + 1 < v.size() ? v[2 * i + 1] : 0);
     v.swap(half);
   }
   return v.empty() ? 0 : v[0];
 }
-// As a tensor core does it: sixteen products exactly, each cut to 25 fraction bits at the largest exponent, the
-// sum cut to fp32 towards zero.
+// As a tensor core does it: sixteen products exactly, each cut to 25 fraction bits at the largest exponent,
+// the sum cut to fp32 towards zero.
 inline float dot_tensor_core(const std::vector<float>& a, const std::vector<float>& b) {
   float sum = 0;
   for (std::size_t i = 0; i < a.size(); i += 16) {
@@ -143,8 +150,7 @@ inline float dot_tensor_core(const std::vector<float>& a, const std::vector<floa
 // Cheap: every partial sum rounded to bf16.
 inline float dot_bf16_accumulate(const std::vector<float>& a, const std::vector<float>& b) {
   float sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    sum = GemmCall::widen(GemmCall::narrow(sum + a[i] * b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) sum = GemmCall::widen(GemmCall::narrow(sum + a[i] * b[i]));
   return sum;
 }
 // Cheap: partial sums of 64 products rounded to bf16, as a kernel that stages its accumulator in bf16.

@@ -92,8 +92,9 @@ TEST_CASE("honest sums of different order pass") {
 
 TEST_CASE("cheap arithmetic is caught where a flat tolerance would pass it") {
   GemmBench bench(48, 40, 5120);
-  const std::map<std::string, Dot> cheap = {
-      {"bf16 accumulation", dot_bf16_accumulate}, {"bf16 chunks", dot_bf16_chunks}, {"fp8 products", dot_fp8}};
+  const std::map<std::string, Dot> cheap = {{"bf16 accumulation", dot_bf16_accumulate},
+                                            {"bf16 chunks", dot_bf16_chunks},
+                                            {"fp8 products", dot_fp8}};
   for (const auto& [name, dot] : cheap) {
     const Judged judged = bench.judge(sums(dot));
     INFO(name << "\n" << findings_of(judged.verdict));
@@ -121,7 +122,8 @@ TEST_CASE("half writers are caught with the first wrong index") {
       honest_gemm(g, dot_in_order);
       for (std::int64_t i = 0; i < g.m; ++i)
         for (std::int64_t j = 0; j < g.n; ++j)
-          if (i >= from_row && j >= from_column) g.y[i * g.n + j] = before[static_cast<std::size_t>(i * g.n + j)];
+          if (i >= from_row && j >= from_column)
+            g.y[i * g.n + j] = before[static_cast<std::size_t>(i * g.n + j)];
     };
   };
   const Judged last = bench.judge(without(15, 23));
@@ -181,7 +183,8 @@ TEST_CASE("one that changes an input is caught, and the reference is made from t
 }
 
 TEST_CASE("writes beside a buffer are caught with tensor and offset") {
-  for (const std::int64_t offset : {std::int64_t{-2}, std::int64_t{16 * 15 * 2}, std::int64_t{-1024}, std::int64_t{16 * 15 * 2 + 1023}}) {
+  for (const std::int64_t offset :
+       {std::int64_t{-2}, std::int64_t{16 * 15 * 2}, std::int64_t{-1024}, std::int64_t{16 * 15 * 2 + 1023}}) {
     const Judged judged = GemmBench(16, 15, 64).judge([offset](GemmCall& g) {
       honest_gemm(g, dot_in_order);
       reinterpret_cast<std::uint8_t*>(g.y)[offset] ^= 0x10;
@@ -202,14 +205,15 @@ TEST_CASE("writes beside a buffer are caught with tensor and offset") {
 TEST_CASE("a write beside a workspace is caught") {
   FakeDevice device;
   const DefinitionPtr definition = gemm_definition(8, 32);
-  device.define("gemm.cu", "gemm", {8, 8, 8, 8, 4, 4, 4}, [](FakeCall& call) {
-    call.pointer<std::uint8_t>(3)[64] = 1;
-  });
+  device.define("gemm.cu", "gemm", {8, 8, 8, 8, 4, 4, 4},
+                [](FakeCall& call) { call.pointer<std::uint8_t>(3)[64] = 1; });
   VerifyJob job;
   job.workload = gemm_workload(definition, 8);
-  job.candidate = candidate_of("c", R"({"version": 1, "workspaces": [{"name": "tickets", "dtype": "uint8", "shape": [64], "init": 0}],
+  job.candidate = candidate_of(
+      "c", R"({"version": 1, "workspaces": [{"name": "tickets", "dtype": "uint8", "shape": [64], "init": 0}],
     "steps": [{"kernel": "gemm", "grid": [1], "block": [32], "args": [{"tensor": "X"}, {"tensor": "W"}, {"tensor": "Y"},
-    {"workspace": "tickets"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]})", definition->name);
+    {"workspace": "tickets"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]})",
+      definition->name);
   LocalCallbacks none;
   const auto evidence = run_verify(device, job, none);
   REQUIRE(evidence);
@@ -344,7 +348,8 @@ TEST_CASE("a launch that the driver refuses is a runtime error, one that a rule 
   FakeDevice device;
   device.define("gemm.cu", "gemm", {8, 8, 8, 4, 4, 4}, [](FakeCall&) {});
   device.before_launch = [](const DeviceLaunch&) -> DeviceOutcome {
-    return DeviceFault{DeviceFault::Kind::launch_refused, "CUDA_ERROR_INVALID_VALUE", 1, false, "refused", {}};
+    return DeviceFault{
+        DeviceFault::Kind::launch_refused, "CUDA_ERROR_INVALID_VALUE", 1, false, "refused", {}};
   };
   const DefinitionPtr definition = gemm_definition(8, 32);
   VerifyJob job;
