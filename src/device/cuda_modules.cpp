@@ -170,11 +170,12 @@ Result<void> CudaDevice::find_functions(Module& module, const ModuleImage& image
 }
 
 void CudaDevice::reserve_local_memory(const Module& module) {
+  // Room is made for every thread that can be resident: 8 KiB each are 2 GiB on an H200. For kernels beyond
+  // that the first launch does it.
   std::uint64_t most = 0;
-  for (const auto& [name, function] : module.functions) most = std::max(most, function.local_bytes);
-  // Room is made for every thread that can be resident: 8 KiB each are 2 GiB on an H200. Beyond that the
-  // first launch does it.
-  if (most <= local_bytes_ready_ || most > 8192) return;
+  for (const auto& [name, function] : module.functions)
+    if (function.local_bytes <= 8192) most = std::max(most, function.local_bytes);
+  if (most <= local_bytes_ready_) return;
   if (driver_->cuCtxSetLimit(CU_LIMIT_STACK_SIZE, most) == CUDA_SUCCESS) local_bytes_ready_ = most;
 }
 

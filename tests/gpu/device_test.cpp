@@ -228,7 +228,7 @@ TEST_CASE("gpu: kernels with local memory do not block behind the gate") {
   REQUIRE(device->close_gate());
   const auto outcome =
       device->launch(launch_of(module, "local", parameters, ctas, 256));  // room was made at loading
-  REQUIRE(outcome);
+  if (!outcome) FAIL(outcome.error().to_string());
   REQUIRE_FALSE(*outcome);
   REQUIRE(device->open_gate());
   REQUIRE_FALSE(*wait(*device));
