@@ -26,7 +26,7 @@ struct Architecture {
   int sm = 0;            ///< 90
   std::string virtual_name;  ///< "compute_90a"
 };
-/// The list, which grows: sm_90a, sm_100a.
+/// The list, which grows: sm_90a, sm_100a; then sm_90, sm_100, which lack wgmma, setmaxnreg and tcgen05.
 const std::vector<Architecture>& architectures();
 /// Unknown: ErrorCode::unsupported, with the names there are.
 Result<Architecture> find_architecture(std::string_view name);
@@ -34,6 +34,7 @@ Result<Architecture> find_architecture(std::string_view name);
 /// Where compilers and headers are looked for; empty parts are searched (docs/toolkit.md).
 struct ToolkitOptions {
   std::string cuda_home;             ///< a toolkit's folder, or the `nvidia` folder of PyPI wheels
+  bool only_cuda_home = false;       ///< search nowhere else
 };
 
 struct CompileRequest {

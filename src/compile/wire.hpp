@@ -1,4 +1,5 @@
-// CompileRequest and Compiled as messages: what a compile worker is sent and returns, and what the cache keeps.
+// CompileRequest and Compiled as messages: what a compile worker is sent and returns, and what the cache
+// keeps.
 #pragma once
 
 #include "core/message.hpp"
@@ -7,9 +8,9 @@
 
 namespace ptxbench {
 
-Message to_message(const CompileRequest& request);                       // type "compile"
+Message to_message(const CompileRequest& request);  // type "compile"
 Result<CompileRequest> compile_request_from(const Message& message);
-Message to_message(const Compiled& compiled);                            // type "compiled"
+Message to_message(const Compiled& compiled);  // type "compiled"
 Result<Compiled> compiled_from(const Message& message);
 
 }  // namespace ptxbench
