@@ -55,7 +55,7 @@ struct TimedPair {
 
 /// A timed (or warm-up) run whose outputs were wrong.
 struct TimedFailure {
-  int pair = 0;  ///< from 0; warm-up pairs count from -1 downwards
+  int pair = 0;  ///< from 0; warm-up pairs are negative
   std::vector<OutputEvidence> outputs;
   std::vector<IntegrityViolation> violations;
 };
@@ -68,6 +68,7 @@ struct TimeEvidence {
   std::vector<TimedPair> pairs;
   std::vector<TimedPair> noise;  ///< baseline against itself: both members are baseline's times
   BaselineKind baseline = BaselineKind::none;
+  std::uint64_t fixed_ns = 0;     ///< BaselineKind::fixed_time
   std::string baseline_description;  ///< "cuBLASLt 13.1.0 algo 66 ..."
   std::string baseline_missing;      ///< why there is none although asked for
   std::string protocol;

@@ -217,6 +217,7 @@ struct VerifyEvidence {
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
+  std::string output;                      ///< what was printed meanwhile (printf, assert); the host adds it
   bool device_lost = false;       ///< the worker must be replaced
   std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
 };

@@ -28,7 +28,7 @@ void fields(F&& f, TimedFailure& v) {
 template <class F>
 void fields(F&& f, TimeEvidence& v) {
   f("plan_error", v.plan_error), f("fault", v.fault), f("fault_pair", v.fault_pair), f("failure", v.failure);
-  f("pairs", v.pairs), f("noise", v.noise), f("baseline", v.baseline);
+  f("pairs", v.pairs), f("noise", v.noise), f("baseline", v.baseline), f("fixed_ns", v.fixed_ns);
   f("baseline_description", v.baseline_description), f("baseline_missing", v.baseline_missing);
   f("protocol", v.protocol), f("method", v.method), f("stop_reason", v.stop_reason);
   f("unavailable", v.unavailable), f("device_lost", v.device_lost), f("stages", v.stages);

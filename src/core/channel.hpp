@@ -24,6 +24,7 @@ enum class FrameKind : std::uint16_t {
   answer = 5,    // host to worker
   reply = 6,     // worker to host: the job's result
   error = 7,     // either way, in place of a reply or an answer: an Error
+  accepted = 8,  // worker to host: the job has been read and begins
 };
 
 struct Frame {

@@ -228,7 +228,7 @@ class Reader {
   }
 
   Error error_at(std::size_t offset, std::string message) const {
-    Error error{ErrorCode::parse, std::move(message), {options_.file, "", 1, 1}, "json", 0};
+    Error error{ErrorCode::parse, std::move(message), {options_.file, "", 1, 1}, {}, 0};
     const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
     error.where.line = static_cast<int>(1 + std::count(before.begin(), before.end(), '\n'));
     const std::size_t line_start = before.rfind('\n');

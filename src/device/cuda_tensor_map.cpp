@@ -41,7 +41,7 @@ Result<std::array<std::uint8_t, 128>> CudaDevice::encode(const ResolvedTensorMap
       (rank < 3 || map.pixel_box_lower.size() + 2 != rank || map.pixel_box_upper.size() + 2 != rank))
     return broken("im2col needs rank 3 to 5 and pixel boxes of rank - 2 numbers");
 
-  alignas(64) CUtensorMap encoded;
+  CUtensorMap encoded;
   void* address = reinterpret_cast<void*>(base_address);
   const auto type = static_cast<CUtensorMapDataType>(map.data_type);
   const auto interleave = static_cast<CUtensorMapInterleave>(map.interleave);

@@ -143,6 +143,7 @@ Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candid
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
                       stages.context.workers().verify(device.id, job, callbacks, stages.cancel));
   compose_correctness(evidence, verdict);
+  verdict.output_log = evidence.output;
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }

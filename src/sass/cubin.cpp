@@ -171,6 +171,7 @@ class Reader {
       if (cubin_.sm >= 90 && shared->size >= kReservedShared) kernel.static_shared_bytes -= kReservedShared;
     }
     mark_parameter_reads(cubin_.sm, text.bytes, kernel);
+    kernel.uses_dynamic_shared = kernel.static_shared_bytes == 0 && addresses_shared(cubin_.sm, text.bytes);
     cubin_.kernels.push_back(std::move(kernel));
     return {};
   }
@@ -185,6 +186,8 @@ class Reader {
       const Parameter& parameter = kernel.parameters[i];
       const std::string which = "parameter " + std::to_string(i) + " of kernel " + quoted(kernel.symbol);
       if (parameter.ordinal != i) return bad(which + " is missing or there twice");
+      if (i > 0 && parameter.offset < kernel.parameters[i - 1].offset + kernel.parameters[i - 1].size)
+        return bad(which + " overlaps the one before it");
       if (parameter.offset > kernel.parameter_bytes ||
           parameter.size > kernel.parameter_bytes - parameter.offset)
         return bad(which + " reaches outside the parameter buffer of " +

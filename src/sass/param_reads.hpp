@@ -1,4 +1,4 @@
-// Which parameters a kernel's code reads.
+// Which parameters a kernel's code reads, and whether it needs dynamic shared memory.
 #pragma once
 
 #include "sass/elf.hpp"
@@ -7,8 +7,11 @@
 
 namespace ptxbench::sass {
 
-// Sets `read` of the kernel's parameters, and `uses_dynamic_shared`, from its code (whole instructions of 16
-// bytes).
+// Sets `read` of the kernel's parameters from its code (whole instructions of 16 bytes). Wherever the code
+// could read a parameter in a way that its words do not show, those not certainly read are unknown.
 void mark_parameter_reads(int sm, elf::Bytes code, Kernel& kernel);
+
+// Whether an instruction of the code names shared memory.
+bool addresses_shared(int sm, elf::Bytes code);
 
 }  // namespace ptxbench::sass

@@ -186,7 +186,10 @@ TEST_CASE("gpu: a gate left closed does not keep the device from ending, nor doe
 TEST_CASE("gpu: clusters of 2 and of 16, given by the launch or by the code") {
   const auto device = gpu_or_skip();
   if (!device) return;
-  if (device->info().limits.max_cluster < 16) return WARN("skipped: no clusters of 16");
+  if (device->info().limits.max_cluster < 16) {
+    WARN("skipped: no clusters of 16");
+    return;
+  }
   const DeviceModule module = load_text(*device, kKernels);
   const DeviceBuffer out = device->allocate(4096).value();
   const Parameters parameters = Parameters().add(out.address);

@@ -177,3 +177,46 @@ TEST_CASE("Kernels are named by their symbols and their code is where the file h
     CHECK((first & 0x1ff) == 0x182);
   }
 }
+
+TEST_CASE("Which parameters the code reads") {
+  for (const std::string name : kModules) {
+    INFO(name);
+    const auto cubin = read(name);
+    const auto& k = kernel(cubin, "k_unread");
+    REQUIRE(k.parameters.size() == 4);
+    CHECK(k.parameters[0].read == true);
+    CHECK(k.parameters[1].read == true);
+    CHECK(k.parameters[2].read == false);
+    CHECK(k.parameters[3].read == false);
+    for (const auto& parameter : kernel(cubin, "k_params").parameters) CHECK(parameter.read == true);
+    for (const auto& parameter : kernel(cubin, "k_huge").parameters) CHECK(parameter.read == true);
+    CHECK(kernel(cubin, "k_max_cluster").parameters[0].read == true);
+    // Indexing into a parameter may reach any of them, as far as the words show.
+    const auto& indexed = kernel(cubin, "k_indexed");
+    REQUIRE(indexed.parameters.size() == 3);
+    CHECK(!indexed.parameters[0].read);
+    CHECK(indexed.parameters[1].read == true);
+    CHECK(!indexed.parameters[2].read);
+  }
+  // A tensor map is read through its address.
+  for (const std::string name : {"async.sm_90a", "async.sm_100a"}) {
+    INFO(name);
+    const auto cubin = read(name);
+    const auto& load = kernel(cubin, "k_tma_load");
+    REQUIRE(load.parameters.size() == 3);
+    CHECK(load.parameters[0].size == 128);
+    CHECK(!load.parameters[0].read);
+    CHECK(load.parameters[1].read == true);
+    CHECK(load.parameters[2].read == true);
+  }
+}
+
+TEST_CASE("Kernels that cannot run without dynamic shared memory") {
+  for (const std::string name : kModules) {
+    INFO(name);
+    for (const auto& k : read(name).kernels) {
+      INFO(k.symbol);
+      CHECK(k.uses_dynamic_shared == (k.symbol == "k_dynamic"));
+    }
+  }
+}

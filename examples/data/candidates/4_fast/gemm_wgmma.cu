@@ -1,10 +1,9 @@
-// C[M, N] = A[M, K] * B[N, K]^T, bf16 in and out, fp32 sums: a persistent, warp-specialised kernel for
-// sm_90a.
+// C[M, N] = A[M, K] * B[N, K]^T, bf16 in and out, fp32 sums: persistent and warp-specialised, for sm_90a.
 //
-// A CTA computes 128 x BN tiles with three warpgroups. Warpgroup 0 loads: one thread keeps a ring of buffers
-// filled by TMA. Warpgroups 1 and 2 multiply 64 rows each by wgmma and store. CTAs of a cluster work
-// on neighbouring tiles and share an operand: each loads its part of it and multicasts the part to all of
-// them.
+// A CTA computes 128 x BN tiles with three warpgroups. Warpgroup 0 loads: one of its threads keeps a ring of
+// buffers filled by TMA. Warpgroups 1 and 2 multiply 64 rows each by wgmma and store. The CTAs of a cluster
+// work on neighbouring tiles and share an operand: each loads its part and multicasts it to all. Rows past M
+// need no code: TMA reads them as zeros and does not write them.
 #include <cuda.h>
 #include <launch_plan.h>
 #include <ptx/barrier.cuh>
@@ -32,8 +31,8 @@ template <int BN>
 __device__ __forceinline__ void multiply(float (&acc)[BN / 2], uint64_t a, uint64_t b, int accumulate) {
   if constexpr (BN == 256)
     ptx::wgmma_m64n256k16(acc, a, b, accumulate);
-  else if constexpr (BN == 192)
-    ptx::wgmma_m64n192k16(acc, a, b, accumulate);
+  else if constexpr (BN == 128)
+    ptx::wgmma_m64n128k16(acc, a, b, accumulate);
   else
     ptx::wgmma_m64n64k16(acc, a, b, accumulate);
 }
@@ -57,11 +56,12 @@ struct Ring {
   }
 };
 
-/// Walks the cluster's tiles of C. The order goes down GROUP cluster rows before it moves to the next column,
-/// so that what runs at one time is near square and its operands stay in L2.
+/// Walks the cluster's tiles of C. The order goes down GROUP_ROWS rows of C before it moves to the next
+/// column, so that what runs at one time is near square and its operands stay in L2.
 template <int TileM, int TileN>
 struct Schedule {
   static constexpr int kTilesN = (kN + TileN - 1) / TileN;
+  static constexpr int kGroup = plan::GROUP_ROWS / TileM;
   int tiles_m, tile, step;
 
   __device__ __forceinline__ Schedule(int m, int cluster, int clusters)
@@ -69,9 +69,9 @@ struct Schedule {
   __device__ __forceinline__ bool valid() const { return tile < tiles_m * kTilesN; }
   __device__ __forceinline__ void next() { tile += step; }
   __device__ __forceinline__ void origin(int& m, int& n) const {
-    const int first = tile / (plan::GROUP * kTilesN) * plan::GROUP;
-    const int rows = min(tiles_m - first, plan::GROUP);
-    const int place = tile % (plan::GROUP * kTilesN);
+    const int first = tile / (kGroup * kTilesN) * kGroup;
+    const int rows = min(tiles_m - first, kGroup);
+    const int place = tile % (kGroup * kTilesN);
     m = (first + place % rows) * TileM;
     n = place / rows * TileN;
   }
@@ -79,10 +79,11 @@ struct Schedule {
 
 }  // namespace
 
-/// `BN`: columns of a CTA's tile. `Cluster`: CTAs of a cluster; side by side in C where they share A, below
-/// one another where they share B. Boxes of the maps: the operand that is shared [BK, 1/Cluster of the tile],
-/// the other [BK, the tile], C [64, 16]. Shared memory: Stages * (BM + BN) * BK * 2 + 8 * 2 * 2048 + Stages *
-/// 16, and 1024 to align it.
+/// `BN`: columns of a CTA's tile, 64, 128 or 256. `Cluster`: CTAs of a cluster, side by side in C where they
+/// share A, below one another where they share B. The launch plan keeps to this: boxes of the maps are [BK,
+/// rows of the tile], of the shared operand a `Cluster`th of these rows, and [64, 16] for C; 384 threads; any
+/// multiple of `Cluster` CTAs, best as many as are resident at once; shared memory for the buffers, 16
+/// panels, two barriers a stage, and 1024 bytes to align them.
 template <int BN, int Stages, int Cluster, bool ShareA>
 __global__ void __launch_bounds__(384, 1)
     gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -108,9 +109,10 @@ __global__ void __launch_bounds__(384, 1)
     ptx::tma_prefetch_map(&map_b);
     ptx::tma_prefetch_map(&map_c);
     for (int i = 0; i < Stages; ++i) {
-      ptx::barrier_init(&full[i], 1);  // the own producer, and the bytes
-      ptx::barrier_init(&empty[i],
-                        kConsumerWarps * Cluster);  // a buffer is filled from all CTAs: all must be done
+      // Full: the own producer has arrived and all bytes have landed. Empty: the consumers of every CTA that
+      // the loads for this buffer write to are done.
+      ptx::barrier_init(&full[i], 1);
+      ptx::barrier_init(&empty[i], kConsumerWarps * Cluster);
     }
     ptx::fence_barrier_init();
   }
@@ -175,7 +177,7 @@ __global__ void __launch_bounds__(384, 1)
     for (; tiles.valid(); tiles.next()) {
       int before = 0;
       for (int block = 0; block < kKBlocks; ++block, ring.advance()) {
-        ptx::barrier_wait(&full[ring.stage], ring.parity);
+        ptx::barrier_wait_cluster(&full[ring.stage], ring.parity);
         const uint64_t a = ptx::wgmma_advance(descriptor_a, ring.stage * kBytesA);
         const uint64_t b = ptx::wgmma_advance(descriptor_b, ring.stage * kBytesB);
         ptx::wgmma_fence();

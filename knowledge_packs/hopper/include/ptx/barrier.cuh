@@ -82,31 +82,29 @@ __device__ __forceinline__ bool barrier_try_wait(Barrier* barrier, uint32_t pari
   return done != 0;
 }
 
-/// The same with cluster scope: for phases that other CTAs' arrivals or multicast loads complete.
-__device__ __forceinline__ bool barrier_try_wait_cluster(Barrier* barrier, uint32_t parity) {
-  uint32_t done;
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, p;\n"
-      "}"
-      : "=r"(done)
-      : "r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-  return done != 0;
-}
-
 /// Waits for the phase of this parity: what its arrivals (own CTA) and TMA loads wrote is then visible.
 __device__ __forceinline__ void barrier_wait(Barrier* barrier, uint32_t parity) {
   while (!barrier_try_wait(barrier, parity)) {
   }
 }
 
-/// Waits for a phase that other CTAs of the cluster take part in.
+/// Waits for a phase that other CTAs of the cluster take part in, by arrivals or multicast loads: what they
+/// wrote to shared memory is then visible. The acquire is a fence restricted to shared memory, as the release
+/// is.
 __device__ __forceinline__ void barrier_wait_cluster(Barrier* barrier, uint32_t parity) {
-  while (!barrier_try_wait_cluster(barrier, parity)) {
-  }
+  uint32_t done;
+  do {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  } while (done == 0);
+  asm volatile("fence.acquire.sync_restrict::shared::cluster.cluster;" ::: "memory");
 }
 
 // ---- clusters -----------------------------------------------------------------------------------

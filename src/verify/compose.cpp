@@ -1,0 +1,339 @@
+// What evidence means: pure functions from what was seen to what the verdict says.
+#include "core/json.hpp"
+#include "verify/judge/values.h"
+
+#include <ptxbench/verify.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace ptxbench {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string index_text(const std::vector<std::int64_t>& index) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < index.size(); ++i) text += (i ? ", " : "") + std::to_string(index[i]);
+  return text + "]";
+}
+
+std::vector<std::int64_t> unflatten(std::uint64_t flat, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(shape[d], 1));
+    index[d] = static_cast<std::int64_t>(flat % extent);
+    flat /= extent;
+  }
+  return index;
+}
+
+double rms(double sum_of_squares, std::uint64_t elements) {
+  return elements == 0 ? 0 : std::sqrt(sum_of_squares / static_cast<double>(elements));
+}
+
+// Half an ulp of the output's type at the output's RMS; for fp32 outputs 2^-20 of max(1, RMS).
+double error_floor(const OutputStatistics& s, DType output) {
+  const double size = rms(s.sum_squared_reference, s.elements);
+  if (output == DType::float32) return std::ldexp(std::max(1.0, size), -20);
+  const judge::FloatFormat format = judge::float_format(static_cast<judge::u32>(output));
+  int exponent = 1 - format.bias;
+  if (size > 0) exponent = std::max(exponent, std::ilogb(size));
+  return std::ldexp(1.0, exponent - static_cast<int>(format.mantissa) - 1);
+}
+
+void add(Verdict& verdict, std::string code, Severity severity, std::string message,
+         std::string evidence = {}) {
+  verdict.findings.push_back({std::move(code), severity, std::move(message), std::move(evidence)});
+}
+
+// How far beyond its limits an output is; at most one where it is right.
+double badness(const OutputCorrectness& o) {
+  double worst = o.ok ? 0 : 2;
+  if (o.rms_limit > 0) worst = std::max(worst, o.rms_error / o.rms_limit);
+  if (o.max_limit > 0) worst = std::max(worst, o.max_absolute_error / o.max_limit);
+  return o.ok ? worst : std::max(worst, 2.0) + static_cast<double>(o.elements_wrong > 0);
+}
+
+std::string why_wrong(const OutputCorrectness& o, const OutputEvidence& evidence) {
+  std::string text = "output " + o.output + ": ";
+  if (o.elements_wrong > 0) {
+    text += std::to_string(o.elements_wrong) + " of " + std::to_string(o.elements) + " elements are wrong";
+    if (o.first_wrong_index)
+      text += "; the first at " + index_text(*o.first_wrong_index) + ": expected " +
+              number(o.first_wrong_expected) + ", got " + number(o.first_wrong_got);
+    if (o.comparator == "model_error") {
+      text += o.max_limit == 0 ? " (these inputs allow no error)"
+                               : " (allowed error " + number(o.max_limit) + ")";
+    } else if (o.comparator == "tolerance") {
+      text += " (allowed error " + number(evidence.tolerance.atol) + " + " + number(evidence.tolerance.rtol) +
+              " * |expected|)";
+    }
+  } else if (o.comparator == "model_error" && o.rms_error > o.rms_limit) {
+    text += "the RMS error " + number(o.rms_error) + " is beyond " + number(o.rms_limit) +
+            "; an fp32 sum in order has " + number(o.model_rms_error) + ": the arithmetic is too coarse";
+  } else if (o.comparator == "model_error") {
+    text += "the outputs are scaled by " + number(o.scale) + " on average";
+  } else {
+    text += "the comparator says that it is wrong";
+  }
+  return text;
+}
+
+std::string fault_code(DeviceFault::Kind kind) {
+  switch (kind) {
+    case DeviceFault::Kind::illegal_address:
+    case DeviceFault::Kind::misaligned:
+      return "illegal_address";
+    case DeviceFault::Kind::illegal_instruction:
+      return "illegal_instruction";
+    case DeviceFault::Kind::trap:
+      return "trap";
+    case DeviceFault::Kind::launch_refused:
+      return "launch_refused";
+    case DeviceFault::Kind::launch_failed:
+      return "launch_failed";
+    case DeviceFault::Kind::timeout:
+      return "deadline";
+    case DeviceFault::Kind::out_of_memory:
+      return "out_of_memory";
+    case DeviceFault::Kind::other:
+      break;
+  }
+  return "device_fault";
+}
+
+}  // namespace
+
+std::string_view input_kind_name(InputKind kind) noexcept {
+  return kind == InputKind::random ? "random" : "callback";
+}
+std::string_view reference_kind_name(ReferenceKind kind) noexcept {
+  switch (kind) {
+    case ReferenceKind::native:
+      return "native";
+    case ReferenceKind::solution:
+      return "solution";
+    default:
+      return "callback";
+  }
+}
+std::string_view comparator_kind_name(ComparatorKind kind) noexcept {
+  switch (kind) {
+    case ComparatorKind::model_error:
+      return "model_error";
+    case ComparatorKind::tolerance:
+      return "tolerance";
+    default:
+      return "callback";
+  }
+}
+
+ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
+  ModelLimits limits;
+  limits.exact = s.has_model && s.model_max_error == 0;
+  const double floor = error_floor(s, output), size = rms(s.sum_squared_reference, s.elements);
+  if (!limits.exact) {
+    limits.rms = 1.5 * std::max(rms(s.model_sum_squared_error, s.elements), floor);
+    limits.max = 4 * std::max(s.model_max_error, floor);
+  }
+  // The slope of n rounded values scatters by (error / size) / sqrt(n); 2^-12 is what is left for large n.
+  limits.scale = std::ldexp(1.0, -12);
+  if (size > 0 && s.elements > 0)
+    limits.scale += 4 * std::max(rms(s.model_sum_squared_error, s.elements), floor) /
+                    (size * std::sqrt(static_cast<double>(s.elements)));
+  return limits;
+}
+
+OutputCorrectness judge_output(const OutputEvidence& evidence) {
+  const OutputStatistics& s = evidence.statistics;
+  OutputCorrectness o;
+  if (evidence.callback) o = *evidence.callback;
+  o.output = evidence.output;
+  o.dtype = evidence.dtype;
+  o.elements = 1;
+  for (const std::int64_t extent : evidence.shape) o.elements *= static_cast<std::uint64_t>(extent);
+  o.comparator = comparator_kind_name(evidence.comparator);
+  o.elements_unwritten = evidence.unwritten;
+  if (evidence.callback) {
+    if (o.elements_checked == 0) o.elements_checked = o.elements;
+    return o;
+  }
+  o.elements_checked = s.elements;
+  o.elements_wrong = evidence.wrong;
+  if (evidence.first_wrong) {
+    o.first_wrong_index = unflatten(*evidence.first_wrong, evidence.shape);
+    o.first_wrong_expected = evidence.first_wrong_expected;
+    o.first_wrong_got = evidence.first_wrong_got;
+  }
+  o.rms_error = rms(s.sum_squared_error, s.elements);
+  o.max_absolute_error = s.max_absolute_error;
+  o.max_relative_error = s.max_relative_error;
+  if (s.sum_squared_reference > 0) o.scale = s.sum_got_times_reference / s.sum_squared_reference;
+  if (s.has_model) {
+    o.model_rms_error = rms(s.model_sum_squared_error, s.elements);
+    o.model_max_error = s.model_max_error;
+  }
+  o.ok = evidence.wrong == 0 && s.nonfinite_wrong == 0 && o.elements_checked == o.elements;
+  if (evidence.comparator == ComparatorKind::model_error) {
+    const ModelLimits limits = model_limits(s, evidence.dtype);
+    o.rms_limit = limits.rms;
+    o.max_limit = limits.max;
+    o.ok = o.ok && o.max_absolute_error <= limits.max && o.rms_error <= limits.rms &&
+           std::abs(o.scale - 1) <= limits.scale;
+  }
+  return o;
+}
+
+std::pair<Status, Finding> judge_fault(const DeviceFault& fault) {
+  std::string message = fault.message;
+  if (message.find(fault.name) == std::string::npos && !fault.name.empty())
+    message = fault.name + ": " + message;
+  std::string evidence;
+  {
+    json::Writer writer;
+    writer.begin_object().field("name", fault.name).field("code", fault.code);
+    if (fault.step) writer.field("step", static_cast<std::uint64_t>(*fault.step));
+    writer.end_object();
+    evidence = std::move(writer).str();
+  }
+  return {fault.kind == DeviceFault::Kind::timeout ? Status::timeout : Status::runtime_error,
+          {fault_code(fault.kind), Severity::error, std::move(message), std::move(evidence)}};
+}
+
+void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
+  const auto decide = [&](Status status) {
+    verdict.outcome = Outcome::judged;
+    verdict.outcome_reason.clear();
+    if (!verdict.status) verdict.status = status;
+  };
+  for (const Finding& finding : evidence.findings) {
+    const bool known = std::any_of(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& f) {
+      return f.code == finding.code && f.message == finding.message;
+    });
+    if (!known) verdict.findings.push_back(finding);
+  }
+  if (!evidence.resolved_plan.empty()) verdict.resolved_plan = evidence.resolved_plan;
+  for (const StageTime& stage : evidence.stages)
+    verdict.provenance.stages.push_back({"verify." + stage.stage, stage.duration_ns});
+
+  CorrectnessBlock& block = verdict.correctness;
+  block = {};
+  if (evidence.not_applicable) {
+    verdict.outcome = Outcome::not_applicable;
+    verdict.outcome_reason = *evidence.not_applicable;
+    block.state = Availability::unavailable;
+    block.reason = "not applicable: " + *evidence.not_applicable;
+    return;
+  }
+  if (evidence.plan_error) {
+    const Error& error = *evidence.plan_error;
+    add(verdict, error.rule.empty() ? "plan_invalid" : error.rule, Severity::error, error.to_string());
+    block.state = Availability::unavailable;
+    block.reason = "the launch plan cannot be run";
+    decide(Status::compile_error);
+    return;
+  }
+
+  const DeviceFault* fault = nullptr;
+  bool violated = false, wrong = false, unwritten_always = !evidence.trials.empty();
+  struct Worst {
+    OutputCorrectness output;
+    const OutputEvidence* evidence = nullptr;
+    const TrialEvidence* trial = nullptr;
+    double badness = -1;
+  };
+  std::vector<Worst> worst;
+  for (const TrialEvidence& trial : evidence.trials) {
+    ++block.trials;
+    bool failed = false;
+    if (trial.fault) {
+      if (fault == nullptr) fault = &*trial.fault;
+      failed = true;
+    }
+    for (const IntegrityViolation& violation : trial.violations) {
+      failed = true;
+      if (!violated) verdict.integrity = Integrity::violated;
+      violated = true;
+      const bool input = violation.kind == IntegrityViolation::Kind::input_clobbered;
+      const std::string code = input ? "input_clobbered" : "red_zone";
+      const std::string message =
+          input
+              ? "input " + violation.tensor + " was changed by the run: " + std::to_string(violation.bytes) +
+                    " bytes, the first at byte " + std::to_string(violation.first_offset)
+              : "memory beside " + violation.tensor +
+                    " was changed by the run: " + std::to_string(violation.bytes) + " bytes, the first " +
+                    (violation.first_offset < 0
+                         ? std::to_string(-violation.first_offset) + " bytes in front of it"
+                         : "at byte " + std::to_string(violation.first_offset) + ", behind its end");
+      const bool known = std::any_of(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& f) {
+        return f.code == code &&
+               f.evidence.find("\"tensor\":\"" + violation.tensor + "\"") != std::string::npos;
+      });
+      if (known) continue;
+      json::Writer writer;
+      writer.begin_object().field("tensor", violation.tensor).field("first_offset", violation.first_offset);
+      writer.field("bytes", violation.bytes).field("trial", trial.trial).end_object();
+      add(verdict, code, Severity::error, message, std::move(writer).str());
+    }
+    bool unwritten_here = false;
+    for (std::size_t i = 0; i < trial.outputs.size(); ++i) {
+      OutputCorrectness output = judge_output(trial.outputs[i]);
+      if (!output.ok) failed = wrong = true;
+      unwritten_here = unwritten_here || (!output.ok && output.elements_unwritten > 0);
+      if (worst.size() <= i) worst.resize(i + 1);
+      const double bad = badness(output);
+      if (bad > worst[i].badness) worst[i] = {std::move(output), &trial.outputs[i], &trial, bad};
+    }
+    if (!trial.fault) unwritten_always = unwritten_always && unwritten_here;
+    block.trials_failed += failed;
+  }
+  for (const Worst& w : worst)
+    if (w.evidence != nullptr) block.outputs.push_back(w.output);
+  block.state = Availability::measured;
+  if (evidence.trials.empty()) {
+    block.state = Availability::unavailable;
+    block.reason = "no trial was run";
+    return;
+  }
+
+  for (const Worst& w : worst) {
+    if (w.evidence == nullptr || w.output.ok) continue;
+    json::Writer writer;
+    writer.begin_object().field("output", w.output.output).field("trial", w.trial->trial);
+    writer.field("distribution", w.trial->distribution).field("seed", w.trial->seed);
+    writer.field("trials", block.trials).field("trials_failed", block.trials_failed).end_object();
+    const std::string detail = std::move(writer).str();
+    const std::string draw =
+        " (trial " + std::to_string(w.trial->trial) + ", " + w.trial->distribution + " inputs)";
+    if (unwritten_always && w.output.elements_unwritten > 0)
+      add(verdict, "never_written", Severity::error,
+          "output " + w.output.output + ": " +
+              (w.output.elements_unwritten >= w.output.elements
+                   ? "nothing was written to it"
+                   : std::to_string(w.output.elements_unwritten) + " of " +
+                         std::to_string(w.output.elements) + " elements were never written") +
+              draw,
+          detail);
+    add(verdict, "wrong_result", Severity::error, why_wrong(w.output, *w.evidence) + draw, detail);
+  }
+  if (fault != nullptr) {
+    auto [status, finding] = judge_fault(*fault);
+    verdict.findings.push_back(std::move(finding));
+    if (block.outputs.empty()) block.reason = "the run ended in a fault";
+    decide(status);
+    return;
+  }
+  if (violated || wrong) {
+    decide(Status::incorrect_numerical);
+    return;
+  }
+  decide(Status::passed);
+}
+
+}  // namespace ptxbench

@@ -1,0 +1,216 @@
+// The judge's operations as loops on the CPU, with the same arithmetic as the kernels.
+#include "verify/judge_ops.hpp"
+
+#include <cmath>
+#include <vector>
+
+namespace ptxbench {
+namespace {
+
+using judge::u64;
+
+constexpr std::uint64_t kDeadline = 600'000'000'000;
+
+judge::u32 type_of(DType dtype) { return static_cast<judge::u32>(dtype); }
+
+class HostJudge final : public JudgeOps {
+ public:
+  explicit HostJudge(Device& device) : device_(device) {}
+
+  Result<void> draw(const judge::DrawSpec& spec, std::uint64_t address) override {
+    const u64 units = judge::draw_units(spec);
+    if (units == 0) return {};
+    PTXBENCH_TRY_ASSIGN(void* at, view(address));
+    for (u64 i = 0; i < units; ++i) store(at, spec.type, i, judge::draw_unit(spec, i));
+    return {};
+  }
+
+  Result<void> gemm_reference(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
+                              std::uint64_t b, std::uint64_t out) override {
+    return gemm<double>(
+        pattern, shape, a, b, [&](void* at, u64 i, double sum) { static_cast<double*>(at)[i] = sum; }, out);
+  }
+  Result<void> gemm_model(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
+                          std::uint64_t b, std::uint64_t out) override {
+    const judge::u32 type = type_of(pattern.output);
+    return gemm<float>(
+        pattern, shape, a, b,
+        [&](void* at, u64 i, float sum) { store(at, type, i, judge::encode_from_float(type, sum)); }, out);
+  }
+
+  Result<void> flush_l2() override { return {}; }     // no cache to flush,
+  Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
+
+  Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
+    return scan(judge::draw_units(spec), address,
+                [&](const void* at, u64 i) { return load(at, spec.type, i) != judge::draw_unit(spec, i); });
+  }
+  Result<judge::Mismatch> compare(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) override {
+    if (bytes == 0) return judge::Mismatch{0, ~0ull};
+    PTXBENCH_TRY_ASSIGN(const void* other, view(b));
+    return scan(bytes, a, [&](const void* at, u64 i) {
+      return static_cast<const judge::u8*>(at)[i] != static_cast<const judge::u8*>(other)[i];
+    });
+  }
+  Result<std::uint64_t> count_poison(std::uint64_t address, int element_bytes, std::uint64_t elements,
+                                     std::uint8_t byte) override {
+    PTXBENCH_TRY_ASSIGN(const judge::Mismatch found, scan(elements, address, [&](const void* at, u64 i) {
+                          const auto* bytes =
+                              static_cast<const judge::u8*>(at) + i * static_cast<u64>(element_bytes);
+                          for (int j = 0; j < element_bytes; ++j)
+                            if (bytes[j] != byte) return false;
+                          return true;
+                        }));
+    return static_cast<std::uint64_t>(found.count);
+  }
+  Result<OutputStatistics> statistics(std::uint64_t elements, ElementsAt got, ElementsAt reference,
+                                      std::uint64_t model) override {
+    judge::Partial partial{};
+    if (elements != 0) {
+      PTXBENCH_TRY(settle());
+      PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
+      PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+      const void* modelled = nullptr;
+      if (model != 0) {
+        PTXBENCH_TRY_ASSIGN(modelled, view(model));
+      }
+      const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+      const double largest = judge::largest_finite(type);
+      for (u64 i = 0; i < elements; ++i)
+        judge::add_element(
+            partial, judge::decode(type, judge::load_element(at, type, i)),
+            judge::decode(reference_type, judge::load_element(expected, reference_type, i)),
+            modelled != nullptr,
+            modelled != nullptr ? judge::decode(type, judge::load_element(modelled, type, i)) : 0, largest);
+    }
+    return statistics_of(partial, model != 0);
+  }
+  Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
+                                     double atol, double rtol) override {
+    if (elements == 0) return judge::Mismatch{0, ~0ull};
+    PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+    const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+    const double largest = judge::largest_finite(type);
+    return scan(elements, got.address, [&](const void* at, u64 i) {
+      return judge::element_wrong(
+          judge::decode(type, judge::load_element(at, type, i)),
+          judge::decode(reference_type, judge::load_element(expected, reference_type, i)), atol, rtol,
+          largest);
+    });
+  }
+
+ private:
+  static void store(void* at, judge::u32 type, u64 unit, u64 bits) {
+    switch (judge::type_bits(type)) {
+      case 64:
+        static_cast<u64*>(at)[unit] = bits;
+        break;
+      case 32:
+        static_cast<judge::u32*>(at)[unit] = static_cast<judge::u32>(bits);
+        break;
+      case 16:
+        static_cast<judge::u16*>(at)[unit] = static_cast<judge::u16>(bits);
+        break;
+      default:
+        static_cast<judge::u8*>(at)[unit] = static_cast<judge::u8>(bits);
+    }
+  }
+  static u64 load(const void* at, judge::u32 type, u64 unit) {
+    return judge::type_bits(type) == 4 ? static_cast<const judge::u8*>(at)[unit]
+                                       : judge::load_element(at, type, unit);
+  }
+
+  Result<void*> view(std::uint64_t address) {
+    void* at = device_.host_view(address);
+    if (at == nullptr)
+      return make_error(ErrorCode::internal, "the judge has no view of an address on this device");
+    return at;
+  }
+  Result<void> settle() {
+    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.synchronize(kDeadline));
+    if (outcome)
+      return make_error(ErrorCode::driver, "the device failed under the judge: " + outcome->message);
+    return {};
+  }
+
+  template <class F>
+  Result<judge::Mismatch> scan(u64 count, std::uint64_t address, F&& differs) {
+    judge::Mismatch found{0, ~0ull};
+    if (count == 0) return found;
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(address));
+    for (u64 i = 0; i < count; ++i)
+      if (differs(at, i) && found.count++ == 0) found.first = i;
+    return found;
+  }
+
+  template <class T, class Store>
+  Result<void> gemm(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a, std::uint64_t b,
+                    Store&& store_sum, std::uint64_t out) {
+    if (shape.m == 0 || shape.n == 0) return {};
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(void* to, view(out));
+    std::vector<T> x, y;
+    PTXBENCH_TRY(widen(pattern.input, a, u64{shape.m} * shape.k, x));
+    PTXBENCH_TRY(widen(pattern.input, b, u64{shape.n} * shape.k, y));
+    // Products of 16-bit inputs are exact in fp32, so a plain sum rounds once, as a fused one does.
+    const bool exact_products = pattern.input != DType::float32 || sizeof(T) == 8;
+    for (u64 i = 0; i < shape.m; ++i)
+      for (u64 j = 0; j < shape.n; ++j) {
+        T sum = 0;
+        const T *p = x.data() + i * shape.k, *q = y.data() + j * shape.k;
+        if (exact_products) {
+          for (u64 k = 0; k < shape.k; ++k) sum += p[k] * q[k];
+        } else {
+          for (u64 k = 0; k < shape.k; ++k) sum = std::fma(p[k], q[k], sum);
+        }
+        store_sum(to, i * shape.n + j, sum);
+      }
+    return {};
+  }
+  template <class T>
+  Result<void> widen(DType dtype, std::uint64_t address, u64 elements, std::vector<T>& to) {
+    if (elements == 0) return {};
+    PTXBENCH_TRY_ASSIGN(const void* at, view(address));
+    to.resize(elements);
+    const judge::u32 type = type_of(dtype);
+    for (u64 i = 0; i < elements; ++i)
+      to[i] = static_cast<T>(judge::decode(type, judge::load_element(at, type, i)));
+    return {};
+  }
+
+  Device& device_;
+};
+
+}  // namespace
+
+std::unique_ptr<JudgeOps> make_host_judge(Device& device) { return std::make_unique<HostJudge>(device); }
+
+OutputStatistics statistics_of(const judge::Partial& partial, bool has_model) noexcept {
+  OutputStatistics s;
+  s.elements = partial.elements;
+  s.nonfinite_wrong = partial.nonfinite_wrong;
+  s.sum_squared_error = partial.sum_squared_error;
+  s.max_absolute_error = partial.max_absolute_error;
+  s.max_relative_error = partial.max_relative_error;
+  s.sum_got_times_reference = partial.sum_got_times_reference;
+  s.sum_squared_reference = partial.sum_squared_reference;
+  s.has_model = has_model;
+  s.model_sum_squared_error = partial.model_sum_squared_error;
+  s.model_max_error = partial.model_max_error;
+  return s;
+}
+
+Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const std::uint8_t> cubin) {
+  PTXBENCH_TRY_ASSIGN(const DeviceBuffer probe, device.allocate(256));
+  const bool host = device.host_view(probe.address) != nullptr;
+  device.release(probe);
+  if (host) return make_host_judge(device);
+  if (cubin.empty())
+    return make_error(ErrorCode::invalid_argument,
+                      "the job carries no code of the judge for " + device.info().id +
+                          "; compile judge_compile_request(\"" + device.info().arch + "\")");
+  return make_cuda_judge(device, cubin);
+}
+
+}  // namespace ptxbench

@@ -1,0 +1,117 @@
+// What the judge's kernels are passed, and the arithmetic that the GPU's and the CPU's form of it share.
+// Every kernel takes one of the `...Args` by value, so that its parameter buffer is the struct.
+#pragma once
+
+#include "random.h"
+
+namespace ptxbench::judge {
+
+struct DrawArgs {
+  DrawSpec spec;
+  u64 at;      // where the tensor is
+  u64 result;  // Mismatch: only checking
+};
+
+// How many places differ, and the first one.
+struct Mismatch {
+  u64 count;
+  u64 first;  // ~0 where none
+};
+
+struct CompareArgs {
+  u64 a, b, bytes, result;
+};
+
+struct PoisonArgs {
+  u64 at, elements, result;  // Mismatch: elements that are all poison
+  u32 element_bytes, byte;
+};
+
+// C[m,n] = sum over k of A[m,k] * B[n,k], all row-major.
+struct GemmArgs {
+  u64 a, b, out;
+  u32 m, n, k;
+  u32 out_type;  // of the model's output; the reference's is float64
+};
+
+struct StatisticsArgs {
+  u64 got, reference, model;  // model 0: none (its type is got's)
+  u64 elements, partials;     // one Partial a block
+  u32 got_type, reference_type;
+};
+
+struct Partial {
+  u64 elements, nonfinite_wrong;
+  double sum_squared_error, max_absolute_error, max_relative_error;
+  double sum_got_times_reference, sum_squared_reference;
+  double model_sum_squared_error, model_max_error;
+};
+
+struct WrongArgs {
+  u64 got, reference, elements, result;
+  double atol, rtol;  // wrong: |got - reference| > atol + rtol * |reference|
+  u32 got_type, reference_type;
+};
+
+struct FlushArgs {
+  u64 at, words, sink;  // words of 16 bytes
+  u32 tag, unused;
+};
+
+constexpr u32 kStatisticsBlocks = 1056;  // a fixed number, so that sums do not depend on the device
+
+PTXBENCH_JUDGE_FN bool is_nan(double v) { return v != v; }
+PTXBENCH_JUDGE_FN bool is_finite(double v) { return v - v == 0; }
+PTXBENCH_JUDGE_FN double magnitude_of(double v) { return v < 0 ? -v : v; }
+
+// Whether `got` may stand for `reference` where either is not finite. NaN where NaN is due, the same
+// infinity, and an infinity of `type` where the reference is past its largest finite value.
+PTXBENCH_JUDGE_FN bool nonfinite_right(double got, double reference, double largest) {
+  if (is_nan(reference)) return is_nan(got);
+  if (is_nan(got)) return false;
+  if (got == reference) return true;
+  return !is_finite(got) && magnitude_of(reference) >= largest && (got > 0) == (reference > 0);
+}
+
+PTXBENCH_JUDGE_FN double largest_finite(u32 type) {
+  return type_is_float(type) ? decode(type, float_format(type).max_code) : 1.7e308;
+}
+
+PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, bool has_model, double model,
+                                   double largest) {
+  p.elements += 1;
+  if (!is_finite(got) || !is_finite(reference)) {
+    if (!nonfinite_right(got, reference, largest)) p.nonfinite_wrong += 1;
+    return;
+  }
+  const double error = magnitude_of(got - reference), size = magnitude_of(reference);
+  p.sum_squared_error += error * error;
+  if (error > p.max_absolute_error) p.max_absolute_error = error;
+  if (size > 0 && error > p.max_relative_error * size) p.max_relative_error = error / size;
+  p.sum_got_times_reference += got * reference;
+  p.sum_squared_reference += reference * reference;
+  if (has_model && is_finite(model)) {
+    const double off = magnitude_of(model - reference);
+    p.model_sum_squared_error += off * off;
+    if (off > p.model_max_error) p.model_max_error = off;
+  }
+}
+
+PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
+  into.elements += p.elements;
+  into.nonfinite_wrong += p.nonfinite_wrong;
+  into.sum_squared_error += p.sum_squared_error;
+  if (p.max_absolute_error > into.max_absolute_error) into.max_absolute_error = p.max_absolute_error;
+  if (p.max_relative_error > into.max_relative_error) into.max_relative_error = p.max_relative_error;
+  into.sum_got_times_reference += p.sum_got_times_reference;
+  into.sum_squared_reference += p.sum_squared_reference;
+  into.model_sum_squared_error += p.model_sum_squared_error;
+  if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
+}
+
+PTXBENCH_JUDGE_FN bool element_wrong(double got, double reference, double atol, double rtol, double largest) {
+  if (!is_finite(got) || !is_finite(reference)) return !nonfinite_right(got, reference, largest);
+  return magnitude_of(got - reference) > atol + rtol * magnitude_of(reference);
+}
+
+}  // namespace ptxbench::judge

@@ -1,0 +1,153 @@
+// The verify stage: runs a candidate on several draws and notes what happened.
+#include "core/guard.hpp"
+#include "verify/session.hpp"
+#include "verify/stopwatch.hpp"
+
+namespace ptxbench {
+namespace {
+
+Result<void> check_job(const VerifyJob& job) {
+  if (job.workload.definition == nullptr)
+    return make_error(ErrorCode::invalid_argument, "the workload has no definition");
+  if (job.trials < 1 || job.trials > 1000)
+    return make_error(ErrorCode::invalid_argument,
+                      "trials must be from 1 to 1000, not " + std::to_string(job.trials));
+  for (const auto& [name, spec] : job.workload.inputs)
+    if (std::holds_alternative<SafetensorsInput>(spec) && job.inputs == InputKind::random)
+      return make_error(ErrorCode::unsupported,
+                        "input \"" + name +
+                            "\" is stored in a safetensors file; this version draws inputs or asks a "
+                            "callback for them");
+  return {};
+}
+
+class Verification {
+ public:
+  Verification(Device& device, const VerifyJob& job, HostCallbacks& callbacks)
+      : device_(device), job_(job), callbacks_(callbacks) {}
+
+  Result<VerifyEvidence> run() {
+    Stopwatch watch(evidence_.stages);
+    evidence_.trials_requested = job_.trials;
+    PTXBENCH_TRY(check_job(job_));
+    PTXBENCH_TRY_ASSIGN(layouts_, tensor_layouts(job_.workload));
+    evidence_.scalars = draw_scalars(job_.workload, job_.seed);
+    PlanProblem problem;
+    PTXBENCH_TRY_ASSIGN(loaded_,
+                        load_plan(device_, job_.candidate, job_.workload, evidence_.scalars, problem));
+    if (!loaded_) {
+      evidence_.plan_error = std::move(problem.error);
+      evidence_.not_applicable = std::move(problem.not_applicable);
+      return std::move(evidence_);
+    }
+    evidence_.findings = loaded_->findings;
+    evidence_.resolved_plan = loaded_->plan.evidence;
+    PTXBENCH_TRY_ASSIGN(judge_, make_judge_ops(device_, job_.judge_cubin));
+    PTXBENCH_TRY_ASSIGN(expected_, ExpectedSource::create(device_, job_.workload, layouts_, job_.reference,
+                                                          job_.comparator.kind == ComparatorKind::model_error,
+                                                          evidence_.scalars, job_.run_deadline_ns));
+    watch.lap("plan");
+    for (int i = 0; i < job_.trials; ++i) {
+      TrialEvidence trial;
+      trial.trial = job_.first_trial + i;
+      trial.seed = trial_seed(job_.seed, job_.workload.uuid, trial.trial);
+      trial.poison = i % 2 == 0 ? 0xff : 0x5b;  // NaN in every float type, and a large number
+      trial.reused_addresses = i % 3 == 1;
+      PTXBENCH_TRY(run_trial(trial, watch));
+      const bool ended = trial.fault.has_value();
+      evidence_.device_lost =
+          evidence_.device_lost ||
+          (ended && (trial.fault->sticky || trial.fault->kind == DeviceFault::Kind::timeout));
+      evidence_.trials.push_back(std::move(trial));
+      if (ended) break;
+    }
+    return std::move(evidence_);
+  }
+
+ private:
+  Result<void> set_up(TrialEvidence& trial) {
+    const judge::Distribution distribution = distribution_of_trial(trial.trial);
+    trial.distribution = job_.inputs == InputKind::callback ? "callback" : distribution_name(distribution);
+    if (job_.inputs == InputKind::callback) {
+      PTXBENCH_TRY_ASSIGN(inputs_,
+                          Inputs::callback(job_.workload, layouts_, job_.seed, trial.trial, callbacks_));
+    } else {
+      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(layouts_, trial.seed, distribution));
+    }
+    if (!trial.reused_addresses || !runner_) {
+      trial.reused_addresses = false;
+      // The old buffers stay until the new ones are there, so that none comes back to the same address; where
+      // memory is short, they go first.
+      Result<TensorBuffers> fresh = TensorBuffers::allocate(device_, layouts_, trial.seed, true);
+      if (!fresh && fresh.error().code == ErrorCode::no_memory && runner_) {
+        runner_.reset();
+        buffers_ = {};
+        fresh = TensorBuffers::allocate(device_, layouts_, trial.seed, true);
+      }
+      if (!fresh) return std::move(fresh).error();
+      runner_.reset();
+      buffers_ = std::move(*fresh);
+      PTXBENCH_TRY_ASSIGN(
+          runner_, PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers()));
+    }
+    PTXBENCH_TRY(buffers_.arm(device_));
+    PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
+    PTXBENCH_TRY(buffers_.poison_outputs(device_, trial.poison));
+    PTXBENCH_TRY(runner_->poison_workspaces(trial.poison));
+    PTXBENCH_TRY(loaded_->globals->restore());
+    PTXBENCH_TRY(runner_->set_globals());
+    PTXBENCH_TRY(judge_->wipe_shared());
+    return settle(device_, "making the inputs");
+  }
+
+  Result<void> run_trial(TrialEvidence& trial, Stopwatch& watch) {
+    PTXBENCH_TRY(set_up(trial));
+    watch.lap("inputs");
+    PTXBENCH_TRY_ASSIGN(DeviceOutcome outcome, runner_->enqueue());
+    if (!outcome) {
+      PTXBENCH_TRY_ASSIGN(outcome, device_.synchronize(job_.run_deadline_ns));
+    }
+    watch.lap("run");
+    if (outcome) {
+      trial.fault = std::move(*outcome);
+      return {};
+    }
+    // The candidate has finished. Its outputs go to memory that it could not know, and only then is anything
+    // computed that it would have liked to see.
+    PTXBENCH_TRY_ASSIGN(const OutputValues got, OutputValues::take(device_, layouts_, buffers_));
+    PTXBENCH_TRY(settle(device_, "taking the outputs"));
+    PTXBENCH_TRY(inputs_.check(*judge_, device_, layouts_, buffers_, trial.violations));
+    const bool clobbered = !trial.violations.empty();
+    PTXBENCH_TRY(buffers_.check(device_, layouts_, trial.violations));
+    PTXBENCH_TRY(check_workspaces(device_, *runner_, loaded_->plan, trial.violations));
+    if (clobbered) PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
+    watch.lap("compare");
+    PTXBENCH_TRY_ASSIGN(const OutputValues expected, expected_->compute(*judge_, &callbacks_, buffers_));
+    watch.lap("reference");
+    PTXBENCH_TRY_ASSIGN(trial.outputs,
+                        compare_outputs(*judge_, device_, job_.workload, layouts_, job_.comparator, got,
+                                        expected, trial.poison, &callbacks_));
+    watch.lap("compare");
+    return {};
+  }
+
+  Device& device_;
+  const VerifyJob& job_;
+  HostCallbacks& callbacks_;
+  VerifyEvidence evidence_;
+  TensorLayouts layouts_;
+  std::unique_ptr<LoadedPlan> loaded_;
+  std::unique_ptr<JudgeOps> judge_;
+  std::unique_ptr<ExpectedSource> expected_;
+  Inputs inputs_;
+  TensorBuffers buffers_;
+  std::unique_ptr<PlanRunner> runner_;  // after buffers_: it goes first
+};
+
+}  // namespace
+
+Result<VerifyEvidence> run_verify(Device& device, const VerifyJob& job, HostCallbacks& callbacks) {
+  return guarded([&] { return Verification(device, job, callbacks).run(); });
+}
+
+}  // namespace ptxbench

@@ -1,0 +1,79 @@
+#include "worker/device_stages.hpp"
+
+#include "bench/wire.hpp"
+#include "core/json.hpp"
+#include "device/wire.hpp"
+#include "verify/wire.hpp"
+#include "worker/remote_callbacks.hpp"
+
+#include <ptxbench/bench.hpp>
+#include <ptxbench/device.hpp>
+#include <ptxbench/verify.hpp>
+
+#include <memory>
+
+namespace ptxbench {
+namespace {
+
+struct OpenDevice {
+  std::unique_ptr<Device> device;
+  std::string cuda_home;
+
+  Result<Parcel> open(const Message& job) {
+    PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(job.json, {"open_device", false, 16}));
+    const json::Cursor root(document);
+    PTXBENCH_TRY_ASSIGN(const json::Cursor id, root.require("device"));
+    PTXBENCH_TRY_ASSIGN(const std::string name, id.as_string());
+    PTXBENCH_TRY_ASSIGN(const json::Cursor home, root.require("cuda_home"));
+    PTXBENCH_TRY_ASSIGN(cuda_home, home.as_string());
+    device.reset();
+    PTXBENCH_TRY_ASSIGN(device, open_cuda_device(name, cuda_home));
+    return Parcel(to_message(device->info()));
+  }
+
+  Result<Device*> get() const {
+    if (device == nullptr) return make_error(ErrorCode::state, "no device is open in this worker");
+    return device.get();
+  }
+};
+
+Result<Parcel> verify_stage(OpenDevice& open, const Message& message, StageHost& host) {
+  PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
+  PTXBENCH_TRY_ASSIGN(const VerifyJob job, verify_job_from(message));
+  RemoteCallbacks callbacks(host);
+  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence, run_verify(*device, job, callbacks));
+  return Parcel(to_message(evidence));
+}
+
+Result<Parcel> time_stage(OpenDevice& open, const Message& message, StageHost& host) {
+  PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
+  PTXBENCH_TRY_ASSIGN(const TimeJob job, time_job_from(message));
+  RemoteCallbacks callbacks(host);
+  std::unique_ptr<LibraryBaseline> library;
+  std::string missing;
+  if (job.baseline.kind == BaselineKind::library) {
+    Result<std::unique_ptr<LibraryBaseline>> found = find_library_baseline(job.workload, open.cuda_home);
+    if (found) library = std::move(*found);
+    else missing = found.error().to_string();
+  }
+  PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, run_time(*device, job, library.get(), &callbacks));
+  if (!missing.empty()) evidence.baseline_missing = missing;
+  return Parcel(to_message(evidence));
+}
+
+}  // namespace
+
+Message open_device_job(const std::string& device, const std::string& cuda_home) {
+  json::Writer w;
+  w.begin_object().field("device", device).field("cuda_home", cuda_home).end_object();
+  return {"open_device", std::move(w).str(), {}};
+}
+
+void add_device_stages(StageTable& stages) {
+  const auto open = std::make_shared<OpenDevice>();
+  stages["open_device"] = [open](Parcel& job, StageHost&) { return open->open(job.message); };
+  stages["verify"] = [open](Parcel& job, StageHost& host) { return verify_stage(*open, job.message, host); };
+  stages["time"] = [open](Parcel& job, StageHost& host) { return time_stage(*open, job.message, host); };
+}
+
+}  // namespace ptxbench

@@ -1,0 +1,39 @@
+// The worker of one device as its host sees it: holds the device's context, is replaced when a candidate kills it.
+#pragma once
+
+#include "worker/worker_process.hpp"
+
+#include <ptxbench/worker.hpp>
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace ptxbench {
+
+// Thread-safe: jobs run one at a time.
+class DeviceWorker {
+ public:
+  DeviceWorker(WorkerLaunch launch, std::string device, std::string cuda_home)
+      : launch_(std::move(launch)), device_(std::move(device)), cuda_home_(std::move(cuda_home)) {}
+
+  // Starts it if need be, and asks what the device is.
+  Result<DeviceInfo> open(const CancelToken* cancel);
+  Result<VerifyEvidence> verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel);
+  Result<TimeEvidence> time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
+                            const CancelToken& cancel);
+
+ private:
+  Result<void> ensure_open(const CancelToken* cancel);
+  Result<CallOutcome> call(const Message& job, std::chrono::nanoseconds time, const Workload& workload,
+                           HostCallbacks& callbacks, const CancelToken& cancel);
+  void replace_if_lost(bool lost);
+
+  const WorkerLaunch launch_;
+  const std::string device_, cuda_home_;
+  std::mutex mutex_;
+  std::optional<WorkerProcess> process_;
+  std::optional<DeviceInfo> info_;  // of the process that runs now
+};
+
+}  // namespace ptxbench

@@ -1,0 +1,359 @@
+// The time stage on a fake device whose clock is a counter: what is timed, in which order, and that every
+// timed run is verified.
+#include "support/catch.hpp"
+#include "support/gemm_case.hpp"
+
+#include <ptxbench/bench.hpp>
+
+using namespace ptxbench;
+using namespace ptxbench::testing;
+
+namespace {
+
+using Kernel = std::function<void(GemmCall&)>;
+
+// A library whose kernel is a C++ function on the same device.
+class FakeLibrary final : public LibraryBaseline {
+ public:
+  FakeLibrary(FakeDevice& device, Kernel kernel) : device_(device), kernel_(std::move(kernel)) {}
+  Result<void> prepare(Device& device, const Workload& workload, const PlanBuffers&) override {
+    REQUIRE(&device == &device_);
+    m_ = workload.axis_value("M").value();
+    n_ = workload.axis_value("N").value();
+    k_ = workload.axis_value("K").value();
+    device_.define("library", "gemm", {8, 8, 8, 4, 4, 4}, [this](FakeCall& call) {
+      GemmCall g(call);
+      kernel_(g);
+    });
+    PTXBENCH_TRY_ASSIGN(module_, device_.load({"library", {}, {}, {}}));
+    return {};
+  }
+  std::string description() const override { return "fake library 1.0"; }
+  Result<void> enqueue(const PlanBuffers& buffers) override {
+    ++runs;
+    std::vector<std::uint8_t> parameters(36);
+    const std::uint64_t addresses[3] = {buffers.inputs[0].address, buffers.inputs[1].address,
+                                        buffers.outputs[0].address};
+    const auto m = static_cast<std::int32_t>(m_), n = static_cast<std::int32_t>(n_),
+               k = static_cast<std::int32_t>(k_);
+    std::memcpy(parameters.data(), addresses, 24);
+    std::memcpy(parameters.data() + 24, &m, 4);
+    std::memcpy(parameters.data() + 28, &n, 4);
+    std::memcpy(parameters.data() + 32, &k, 4);
+    DeviceLaunch launch;
+    launch.module = module_;
+    launch.symbol = "gemm";
+    launch.parameters = parameters;
+    PTXBENCH_TRY(device_.launch(launch));
+    return {};
+  }
+  int runs = 0;
+
+ private:
+  FakeDevice& device_;
+  Kernel kernel_;
+  DeviceModule module_ = 0;
+  std::int64_t m_ = 0, n_ = 0, k_ = 0;
+};
+
+struct Setup {
+  FakeDevice device;
+  DefinitionPtr definition = gemm_definition(16, 64);
+  TimeJob job;
+  Kernel candidate = [](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.call.take(10'000);
+  };
+  Kernel library = [](GemmCall& g) {
+    honest_gemm(g, dot_reversed);
+    g.call.take(20'000);
+  };
+
+  Setup() {
+    device.define("gemm.cu", "gemm", {8, 8, 8, 4, 4, 4}, [this](FakeCall& call) {
+      GemmCall g(call);
+      candidate(g);
+    });
+    device.define_global("gemm.cu", "state", std::vector<std::uint8_t>(64, 0));
+    job.workload = gemm_workload(definition, 24);
+    job.candidate = candidate_of("candidate", kGemmPlan, definition->name);
+    job.seed = 7;
+    job.pairs = 12;
+    job.budget_ns = 60'000'000'000;
+  }
+  TimeEvidence run() {
+    FakeLibrary fake(device, library);
+    Result<TimeEvidence> evidence = run_time(device, job, &fake);
+    if (!evidence) FAIL(evidence.error().to_string());
+    library_runs = fake.runs;
+    CHECK(device.bad_releases == 0);
+    CHECK_FALSE(device.gate_closed());
+    return std::move(*evidence);
+  }
+  int library_runs = 0;
+};
+
+Verdict verdict_of(const TimeEvidence& evidence) {
+  Verdict verdict;
+  verdict.outcome = Outcome::judged;
+  verdict.status = Status::passed;
+  compose_timing(evidence, verdict);
+  return verdict;
+}
+
+}  // namespace
+
+TEST_CASE("times are those of the kernels alone, in alternating pairs") {
+  Setup s;
+  const TimeEvidence evidence = s.run();
+  REQUIRE(evidence.pairs.size() == 12);
+  for (std::size_t i = 0; i < evidence.pairs.size(); ++i) {
+    CHECK(evidence.pairs[i].baseline_first == (i % 2 == 1));
+    CHECK(evidence.pairs[i].candidate_ns ==
+          11'000);  // the kernel and the launch, not the flush nor the poison
+    CHECK(evidence.pairs[i].baseline_ns == 21'000);
+  }
+  CHECK(evidence.stop_reason == "pairs");
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.status == Status::passed);
+  CHECK(verdict.timing.state == Availability::measured);
+  CHECK(verdict.timing.median_ns == 11'000);
+  CHECK(verdict.timing.baseline_median_ns == 21'000);
+  CHECK(*verdict.timing.speedup == Approx(21.0 / 11.0));
+  CHECK(verdict.timing.speedup_low == Approx(21.0 / 11.0));
+  CHECK(verdict.timing.baseline == "fake library 1.0");
+  CHECK(verdict.timing.pairs == 12);
+  CHECK_FALSE(verdict.timing.noise_floor);
+}
+
+TEST_CASE("no pair of buffer and contents is timed twice, and no result lies ready") {
+  Setup s;
+  std::vector<std::uint64_t> seen;
+  s.candidate = [&](GemmCall& g) {
+    std::uint64_t first = 0;
+    std::memcpy(&first, g.x, 8);
+    seen.push_back(first);
+    for (std::int64_t i = 0; i < g.m * g.n; ++i) REQUIRE(g.y[i] == 0xffff);
+    honest_gemm(g, dot_in_order);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK(evidence.pairs.size() == 12);
+  REQUIRE(seen.size() == 14);  // two warm-up pairs
+  std::sort(seen.begin(), seen.end());
+  CHECK(std::unique(seen.begin(), seen.end()) == seen.end());
+}
+
+TEST_CASE("the baseline's results are gone when the candidate runs") {
+  Setup s;
+  std::uint16_t* baselines = nullptr;
+  s.library = [&](GemmCall& g) {
+    baselines = g.y;
+    honest_gemm(g, dot_in_order);
+  };
+  int copied = 0;
+  s.candidate = [&](GemmCall& g) {
+    if (baselines != nullptr)
+      for (std::int64_t i = 0; i < g.m * g.n; ++i) copied += baselines[i] != 0xffff;
+    honest_gemm(g, dot_in_order);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK_FALSE(evidence.failure);
+  CHECK(copied == 0);
+}
+
+TEST_CASE("one that is right for the first launches and wrong later fails, whatever verification said") {
+  for (const int good : {1, 5, 13}) {
+    Setup s;
+    int launches = 0;
+    s.candidate = [&](GemmCall& g) {
+      if (launches++ < good)
+        honest_gemm(g, dot_in_order);
+      else
+        std::fill(g.y, g.y + g.m * g.n, std::uint16_t{0});
+    };
+    const TimeEvidence evidence = s.run();
+    REQUIRE(evidence.failure);
+    CHECK(evidence.failure->pair == good - 2);
+    const Verdict verdict = verdict_of(evidence);
+    CHECK(verdict.status == Status::incorrect_numerical);
+    CHECK(verdict.timing.state == Availability::unavailable);
+    CHECK_FALSE(verdict.timing.speedup);
+    REQUIRE(verdict.find_finding("wrong_in_timed_run") != nullptr);
+  }
+}
+
+TEST_CASE("small errors in timed runs are caught too") {
+  Setup s;
+  s.definition = gemm_definition(16, 5120);
+  s.job.workload = gemm_workload(s.definition, 24);
+  int launches = 0;
+  s.candidate = [&](GemmCall& g) { honest_gemm(g, launches++ < 4 ? dot_in_order : dot_bf16_accumulate); };
+  const TimeEvidence evidence = s.run();
+  REQUIRE(evidence.failure);
+  CHECK(evidence.failure->pair == 2);
+  CHECK(verdict_of(evidence).status == Status::incorrect_numerical);
+}
+
+TEST_CASE("one that writes nothing in a timed run, or beside its buffers, or into its inputs, fails") {
+  const auto from_third = [](const Kernel& bad) {
+    Setup s;
+    int launches = 0;
+    s.candidate = [&](GemmCall& g) {
+      if (launches++ != 3) return honest_gemm(g, dot_in_order);
+      bad(g);
+    };
+    return verdict_of(s.run());
+  };
+  const Verdict nothing = from_third([](GemmCall&) {});
+  CHECK(nothing.status == Status::incorrect_numerical);
+  CHECK(nothing.integrity == Integrity::clean);
+  const Verdict beside = from_third([](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.y[g.m * g.n] = 1;
+  });
+  CHECK(beside.status == Status::incorrect_numerical);
+  CHECK(beside.integrity == Integrity::violated);
+  CHECK(beside.find_finding("red_zone") != nullptr);
+  const Verdict clobber = from_third([](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.x[3] ^= 1;
+  });
+  CHECK(clobber.integrity == Integrity::violated);
+  CHECK(clobber.find_finding("input_clobbered") != nullptr);
+}
+
+TEST_CASE("a fault or a hang in a timed run decides the status") {
+  for (const auto& [kind, status] : {std::pair{DeviceFault::Kind::illegal_address, Status::runtime_error},
+                                     std::pair{DeviceFault::Kind::timeout, Status::timeout}}) {
+    Setup s;
+    int launches = 0;
+    s.candidate = [&, kind = kind](GemmCall& g) {
+      honest_gemm(g, dot_in_order);
+      if (launches++ == 5) g.call.fail({kind, "FAULT", 1, true, "it failed", {}});
+    };
+    const TimeEvidence evidence = s.run();
+    REQUIRE(evidence.fault);
+    CHECK(evidence.fault_pair == 3);
+    CHECK(evidence.device_lost);
+    const Verdict verdict = verdict_of(evidence);
+    CHECK(verdict.status == status);
+    CHECK(verdict.timing.state == Availability::unavailable);
+  }
+}
+
+TEST_CASE("globals are restored before every timed run: a memory of the past gains nothing") {
+  Setup s;
+  int remembered = 0;
+  s.candidate = [&](GemmCall& g) {
+    auto* memory = static_cast<std::uint8_t*>(
+        g.call.device.host_view(g.call.device.global(g.call.launch.module, "state")->address));
+    remembered += memory[0];
+    memory[0] = 1;
+    honest_gemm(g, dot_in_order);
+  };
+  CHECK_FALSE(s.run().failure);
+  CHECK(remembered == 0);
+}
+
+TEST_CASE("a clearly slower candidate ends the pairs early") {
+  Setup s;
+  s.job.pairs = 100;
+  s.job.stop_if_slower_than = 0.9;
+  s.candidate = [](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.call.take(60'000);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK(evidence.stop_reason == "slower");
+  CHECK(evidence.pairs.size() == 6);
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.status == Status::passed);
+  CHECK(*verdict.timing.speedup == Approx(21.0 / 61.0));
+}
+
+TEST_CASE("the noise floor comes from the baseline against itself, and makes ties") {
+  Setup s;
+  s.job.noise = true;
+  s.job.noise_pairs = 9;
+  int turn = 0;
+  s.library = [&](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.call.take(turn++ % 2 == 0 ? 20'000 : 20'400);
+  };
+  s.candidate = [](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.call.take(20'000);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK(evidence.noise.size() == 9);
+  REQUIRE(noise_floor(evidence.noise));
+  const Verdict verdict = verdict_of(evidence);
+  REQUIRE(verdict.timing.noise_floor);
+  CHECK(*verdict.timing.noise_floor == *noise_floor(evidence.noise));
+}
+
+TEST_CASE("other baselines: a fixed time, none, a solution, and a library that is missing") {
+  Setup fixed;
+  fixed.job.baseline.kind = BaselineKind::fixed_time;
+  fixed.job.baseline.fixed_ns = 22'000;
+  const Verdict by_time = verdict_of(fixed.run());
+  CHECK(*by_time.timing.speedup == Approx(2.0));
+  CHECK(by_time.timing.speedup_low == Approx(2.0));
+  CHECK(by_time.timing.baseline_samples_ns.empty());
+  CHECK(fixed.library_runs == 0);
+
+  Setup none;
+  none.job.baseline.kind = BaselineKind::none;
+  const Verdict without = verdict_of(none.run());
+  CHECK(without.timing.state == Availability::measured);
+  CHECK_FALSE(without.timing.speedup);
+  CHECK(without.timing.median_ns == 11'000);
+
+  Setup solution;
+  solution.device.define("other.cu", "gemm", {8, 8, 8, 4, 4, 4}, [](FakeCall& call) {
+    GemmCall g(call);
+    honest_gemm(g, dot_split_k);
+    call.take(43'000);
+  });
+  solution.job.baseline.kind = BaselineKind::solution;
+  solution.job.baseline.solution =
+      candidate_of("incumbent", kGemmPlan, solution.definition->name, "other.cu");
+  const Verdict by_solution = verdict_of(solution.run());
+  CHECK(*by_solution.timing.speedup == Approx(4.0));
+  CHECK(by_solution.timing.baseline == "solution incumbent");
+
+  Setup missing;
+  const auto evidence = run_time(missing.device, missing.job, nullptr);
+  REQUIRE(evidence);
+  const Verdict lacking = verdict_of(*evidence);
+  CHECK(lacking.timing.state == Availability::measured);
+  CHECK_FALSE(lacking.timing.speedup);
+  CHECK(lacking.timing.reason.find("no speedup") != std::string::npos);
+}
+
+TEST_CASE("without a baseline every output is compared with the reference") {
+  Setup s;
+  s.job.baseline.kind = BaselineKind::none;
+  int launches = 0;
+  s.candidate = [&](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    if (launches++ == 9) g.y[5] ^= 0x4000;
+  };
+  const TimeEvidence evidence = s.run();
+  REQUIRE(evidence.failure);
+  CHECK(evidence.failure->pair == 7);
+  REQUIRE(evidence.failure->outputs.size() == 1);
+  CHECK(evidence.failure->outputs[0].first_wrong == 5);
+}
+
+TEST_CASE("a baseline that is wrong itself is no yardstick, and fails no candidate") {
+  Setup s;
+  s.library = [](GemmCall& g) {
+    std::fill(g.y, g.y + g.m * g.n, std::uint16_t{0});
+    g.call.take(20'000);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK_FALSE(evidence.failure);
+  CHECK(evidence.pairs.size() == 12);
+  CHECK(evidence.baseline_description.find("beyond the limits") != std::string::npos);
+}

@@ -1,0 +1,6 @@
+// A program that is no worker and says nothing.
+#include <unistd.h>
+
+int main() {
+  for (;;) ::pause();
+}
