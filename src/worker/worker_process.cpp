@@ -16,7 +16,9 @@ WorkerDeath describe(const std::optional<ExitStatus>& status, std::string output
   WorkerDeath death;
   death.output = std::move(output);
   const bool noted = death.output.find(kWorkerMemoryNote) != std::string::npos;
-  const bool bad_alloc = death.output.find("std::bad_alloc") != std::string::npos;
+  // The words of the C++ runtime and of LLVM before they abort.
+  const bool bad_alloc = death.output.find("std::bad_alloc") != std::string::npos ||
+                         death.output.find("LLVM ERROR: out of memory") != std::string::npos;
   if (!status) {
     death.description = "closed its connection";
     return death;
