@@ -93,6 +93,7 @@ Result<void> WorkerProcess::spawn() {
   options.path = launch_.path;
   options.arguments = command_line(launch_.arguments);
   options.set_environment = launch_.environment;
+  options.private_temp = launch_.private_temp;
   // An MPS daemon would put this process's GPU work beside others' in one context, where one client's fault
   // reaches all: no settings of one, and a pipe directory in which there is none.
   options.unset_environment = {"CUDA_MPS_*"};
@@ -149,6 +150,9 @@ Error WorkerProcess::not_started(std::string_view why) {
 }
 
 Result<void> WorkerProcess::greet(const CancelToken* cancel) {
+  if (process_ && !process_->owned())
+    return make_error(ErrorCode::state,
+                      "this process is a forked copy of the one that started the worker " + launch_.path);
   if (greeted_) return {};
   if (!process_) return make_error(ErrorCode::worker, "the worker " + launch_.path + " has ended");
   Frame frame;

@@ -182,6 +182,7 @@ class WorkersImpl final : public Workers {
     launch.arguments.kind = "compile";
     launch.arguments.memory_limit_bytes = options.memory_limit_bytes;
     launch.arguments.file_limit_bytes = kCompileFileLimit;
+    launch.private_temp = true;  // ptxas works on files
     return launch;
   }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 using namespace ptxbench;
@@ -127,6 +128,25 @@ TEST_CASE("a candidate that needs too much memory is told so and followed by a g
     INFO(greedy << finding.message << finding.evidence);
     CHECK(finding.code == "compiler_memory");
     compiles(*pool);
+  }
+}
+
+TEST_CASE("measure the compile worker", "[.measure]") {
+  // Printed, not asserted: docs/process_model.md quotes it.
+  const auto pool = workers();
+  const auto timed = [&](const char* what, auto work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const auto took = std::chrono::steady_clock::now() - start;
+    std::printf("%-40s %8.2f ms\n", what, std::chrono::duration<double, std::milli>(took).count());
+  };
+  for (int i = 0; i < 5; ++i)
+    std::printf("%-40s %8.2f ms\n", "spawn to hello", static_cast<double>(pool->check().start_ns) * 1e-6);
+  timed("first compile, worker started for it", [&] { compiles(*pool); });
+  timed("second compile, same worker", [&] { compiles(*pool); });
+  for (int i = 0; i < 3; ++i) {
+    timed("crash, seen twice (old and fresh worker)", [&] { fails(*pool, crashing()); });
+    timed("good one after the crash", [&] { compiles(*pool); });
   }
 }
 
