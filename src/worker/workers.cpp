@@ -68,9 +68,11 @@ Compiled compiled_from_death(const WorkerDeath& death, const CompileRequest& req
   return compiled;
 }
 
-bool out_of_memory(const Compiled& compiled) {
-  return std::any_of(compiled.findings.begin(), compiled.findings.end(),
-                     [](const Finding& f) { return f.code == "compiler_memory"; });
+// Whether the compiler reports that it, and not the source, has failed.
+bool compiler_failed(const Compiled& compiled) {
+  return std::any_of(compiled.findings.begin(), compiled.findings.end(), [](const Finding& f) {
+    return f.code == "compiler_memory" || f.code == "compiler_crashed";
+  });
 }
 
 // The worker's working directory is the host's as it was when the worker started.
@@ -180,6 +182,7 @@ class WorkersImpl final : public Workers {
     launch.arguments.kind = "compile";
     launch.arguments.memory_limit_bytes = options.memory_limit_bytes;
     launch.arguments.file_limit_bytes = kCompileFileLimit;
+    launch.private_temp = true;  // ptxas works on files
     return launch;
   }
 
@@ -193,7 +196,7 @@ class WorkersImpl final : public Workers {
       return std::pair(compiled_from_death(outcome.death, request, options_),
                        outcome.fresh || outcome.death.kind == WorkerDeath::Kind::deadline);
     PTXBENCH_TRY_ASSIGN(Compiled compiled, compiled_from(outcome.reply.message));
-    const bool stands = outcome.fresh || !out_of_memory(compiled);
+    const bool stands = outcome.fresh || !compiler_failed(compiled);
     return std::pair(std::move(compiled), stands);
   }
 
@@ -210,8 +213,7 @@ class WorkersImpl final : public Workers {
   Result<std::shared_ptr<DeviceWorker>> device_worker(const std::string& id) {
     const std::lock_guard lock(devices_mutex_);
     const auto found = devices_.find(id);
-    if (found == devices_.end())
-      return make_error(ErrorCode::state, "device " + id + " has not been opened");
+    if (found == devices_.end()) return make_error(ErrorCode::state, "device " + id + " has not been opened");
     return found->second;
   }
 

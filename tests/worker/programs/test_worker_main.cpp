@@ -119,6 +119,11 @@ Result<Parcel> environment(Parcel&, StageHost&) {
   return Parcel(named(std::string(pipe ? pipe : "-") + " " + (log ? log : "-")));
 }
 
+Result<Parcel> count(Parcel&, StageHost&) {
+  static int jobs = 0;
+  return Parcel(named(std::to_string(jobs++)));
+}
+
 Result<Parcel> pid(Parcel&, StageHost&) { return Parcel(named(std::to_string(::getpid()))); }
 
 }  // namespace
@@ -144,5 +149,6 @@ int main(int argc, char** argv) {
                          {"fail", fail},
                          {"garbage", garbage},
                          {"environment", environment},
+                         {"count", count},
                          {"pid", pid}});
 }
