@@ -117,6 +117,9 @@ class Device {
   /// Nanoseconds between two completed events.
   virtual Result<std::uint64_t> elapsed_ns(DeviceEvent start, DeviceEvent end) = 0;
   /// Holds the stream until `open_gate`, so that host latency lies outside what is queued meanwhile.
+  /// Meanwhile what would wait for the stream (read, write, allocate, load, synchronize) is ErrorCode::state. So is
+  /// more than the driver's queue holds (900 operations, 2 MiB of kernel parameters), and a kernel with much local
+  /// memory that was never launched before; these open the gate.
   virtual Result<void> close_gate() = 0;
   virtual Result<void> open_gate() = 0;
   /// The CUstream, for libraries that queue work themselves (cuBLASLt); null on the emulator.

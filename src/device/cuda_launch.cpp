@@ -2,6 +2,7 @@
 #include "device/cuda_device.hpp"
 #include "device/cuda_faults.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -59,6 +60,15 @@ DeviceOutcome CudaDevice::opt_in(Function& function, const std::string& name,
   return {};
 }
 
+Result<void> CudaDevice::local_memory_ready(const Function& function, std::string_view name) {
+  if (!gate_closed_ || function.local_bytes <= local_bytes_ready_) return {};
+  raise_flag();
+  return make_error(ErrorCode::state,
+                    std::string(name) + " uses " + std::to_string(function.local_bytes) +
+                        " bytes of local memory a thread, and its first launch waits for the device "
+                        "to make room: launch it once before closing the gate");
+}
+
 Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
   if (lost_) return DeviceOutcome(*lost_);
   PTXBENCH_TRY_ASSIGN(Module * module, module_at(launch.module));
@@ -74,7 +84,8 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
                       std::string(launch.symbol) + " takes " + std::to_string(parameter_bytes) +
                           " bytes of parameters, " + std::to_string(launch.parameters.size()) +
                           " were given");
-  PTXBENCH_TRY(count_queued(1, "launching"));
+  PTXBENCH_TRY(local_memory_ready(function, launch.symbol));
+  PTXBENCH_TRY(count_queued(1, "launching", launch.parameters.size()));
   Current current(*this);
 
   // Every fault that is none of a running kernel's is a refusal of this launch.
@@ -129,10 +140,22 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
     a.value.sharedMemCarveout = static_cast<unsigned>(*launch.carveout);
   }
 
+  // A plan's grid counts CTAs. The driver multiplies by the cluster where the kernel is compiled to count
+  // those.
+  std::array<std::uint32_t, 3> grid = launch.grid;
+  if (function.grid_counts_clusters && function.info.required_cluster)
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::uint32_t size = std::max(1u, (*function.info.required_cluster)[i]);
+      if (grid[i] % size != 0)
+        return refused(
+            make_fault(*driver_, CUDA_ERROR_INVALID_CLUSTER_SIZE, describe_launch(launch, function.info)));
+      grid[i] /= size;
+    }
+
   CUlaunchConfig config{};
-  config.gridDimX = launch.grid[0];
-  config.gridDimY = launch.grid[1];
-  config.gridDimZ = launch.grid[2];
+  config.gridDimX = grid[0];
+  config.gridDimY = grid[1];
+  config.gridDimZ = grid[2];
   config.blockDimX = launch.block[0];
   config.blockDimY = launch.block[1];
   config.blockDimZ = launch.block[2];
@@ -141,14 +164,17 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
   config.attrs = count == 0 ? nullptr : attributes.data();
   config.numAttrs = count;
 
-  // One pointer a parameter, so that the driver places each where the code reads it (a map aligned to 128 may make the first
-  // one start behind the buffer's beginning).
+  // One pointer a parameter, so that the driver places each where the code reads it (a map aligned to 128 may
+  // make the first one start behind the buffer's beginning).
   std::vector<void*> pointers;
   for (const KernelParameter& parameter : function.info.parameters)
     pointers.push_back(const_cast<std::uint8_t*>(launch.parameters.data()) + parameter.offset);
-  const CUresult result =
-      driver_->cuLaunchKernelEx(&config, function.handle, pointers.empty() ? nullptr : pointers.data(), nullptr);
-  if (result == CUDA_SUCCESS) return DeviceOutcome{};
+  const CUresult result = driver_->cuLaunchKernelEx(&config, function.handle,
+                                                    pointers.empty() ? nullptr : pointers.data(), nullptr);
+  if (result == CUDA_SUCCESS) {
+    local_bytes_ready_ = std::max(local_bytes_ready_, function.local_bytes);
+    return DeviceOutcome{};
+  }
   if (is_sticky(result))
     return refused(
         make_fault(*driver_, result, "running what was queued before " + std::string(launch.symbol)));

@@ -104,15 +104,24 @@ Result<DeviceModule> CudaDevice::load(const ModuleImage& image) {
     driver_->cuModuleUnload(module.handle);
     return std::move(found).error();
   }
+  reserve_local_memory(module);
   modules_.push_back(std::move(module));
   return static_cast<DeviceModule>(modules_.size() - 1);
 }
 
 Result<void> CudaDevice::find_functions(Module& module, const ModuleImage& image) {
-  std::vector<KernelInfo> kernels;
+  std::vector<Function> kernels;
+  const auto add = [&](KernelInfo info, std::uint64_t local_bytes, bool grid_counts_clusters) {
+    Function function;
+    function.info = std::move(info);
+    function.local_bytes = local_bytes;
+    function.grid_counts_clusters = grid_counts_clusters;
+    kernels.push_back(std::move(function));
+  };
   if (!image.cubin.empty()) {
     PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(image.cubin));
-    for (const sass::Kernel& kernel : cubin.kernels) kernels.push_back(kernel_info(kernel));
+    for (const sass::Kernel& kernel : cubin.kernels)
+      add(kernel_info(kernel), kernel.local_bytes, kernel.blocks_are_clusters);
   } else {
     if (driver_->cuModuleGetFunctionCount == nullptr || driver_->cuModuleEnumerateFunctions == nullptr ||
         driver_->cuFuncGetName == nullptr || driver_->cuFuncGetParamInfo == nullptr)
@@ -131,32 +140,42 @@ Result<void> CudaDevice::find_functions(Module& module, const ModuleImage& image
       return failed(result, "listing the kernels of " + module.source);
     for (CUfunction handle : handles) {
       const char* name = nullptr;
-      if (driver_->cuFuncGetName(&name, handle) == CUDA_SUCCESS && name != nullptr)
-        kernels.push_back(from_driver(*driver_, handle, name));
+      int local_bytes = 0;
+      if (driver_->cuFuncGetName(&name, handle) != CUDA_SUCCESS || name == nullptr) continue;
+      driver_->cuFuncGetAttribute(&local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, handle);
+      add(from_driver(*driver_, handle, name), static_cast<std::uint64_t>(std::max(0, local_bytes)),
+          ptx_blocks_are_clusters(image.ptx, name));
     }
   }
   // Modules load lazily by default, and loading a kernel at its first launch may wait for the whole context,
   // behind a closed gate for ever. So all are loaded now.
   const auto load_now = reinterpret_cast<CUresult (*)(CUfunction)>(driver_->library.symbol("cuFuncLoad"));
-  for (KernelInfo& info : kernels) {
-    Function function;
-    if (const CUresult result =
-            driver_->cuModuleGetFunction(&function.handle, module.handle, info.symbol.c_str());
+  for (Function& function : kernels) {
+    const std::string& symbol = function.info.symbol;
+    if (const CUresult result = driver_->cuModuleGetFunction(&function.handle, module.handle, symbol.c_str());
         result != CUDA_SUCCESS)
-      return failed(result, "finding the kernel " + info.symbol + " of " + module.source);
+      return failed(result, "finding the kernel " + symbol + " of " + module.source);
     if (load_now != nullptr)
       if (const CUresult result = load_now(function.handle); result != CUDA_SUCCESS)
-        return failed(result, "loading the kernel " + info.symbol + " of " + module.source);
+        return failed(result, "loading the kernel " + symbol + " of " + module.source);
     // Also makes drivers without cuFuncLoad load it.
     if (driver_->cuFuncGetAttribute(&function.max_dynamic_shared,
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     function.handle) != CUDA_SUCCESS)
       function.max_dynamic_shared = 0;
-    module.order.push_back(info.symbol);
-    function.info = std::move(info);
+    module.order.push_back(symbol);
     module.functions.emplace(module.order.back(), std::move(function));
   }
   return {};
+}
+
+void CudaDevice::reserve_local_memory(const Module& module) {
+  std::uint64_t most = 0;
+  for (const auto& [name, function] : module.functions) most = std::max(most, function.local_bytes);
+  // Room is made for every thread that can be resident: 8 KiB each are 2 GiB on an H200. Beyond that the
+  // first launch does it.
+  if (most <= local_bytes_ready_ || most > 8192) return;
+  if (driver_->cuCtxSetLimit(CU_LIMIT_STACK_SIZE, most) == CUDA_SUCCESS) local_bytes_ready_ = most;
 }
 
 Result<void> CudaDevice::find_globals(Module& module, const ModuleImage& image) {

@@ -53,4 +53,20 @@ std::vector<std::string> ptx_globals(std::string_view ptx) {
   return names;
 }
 
+bool ptx_blocks_are_clusters(std::string_view ptx, std::string_view kernel) {
+  const auto is_name = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+  };
+  if (kernel.empty()) return false;
+  for (std::size_t at = ptx.find(".entry"); at != std::string_view::npos; at = ptx.find(".entry", at + 1)) {
+    std::size_t name = at + 6;
+    while (name < ptx.size() && (ptx[name] == ' ' || ptx[name] == '\t' || ptx[name] == '\n')) ++name;
+    if (ptx.substr(name, kernel.size()) != kernel) continue;
+    if (name + kernel.size() < ptx.size() && is_name(ptx[name + kernel.size()])) continue;
+    const std::string_view head = ptx.substr(name, ptx.find('{', name) - name);
+    return head.find(".blocksareclusters") != std::string_view::npos;
+  }
+  return false;
+}
+
 }  // namespace ptxbench

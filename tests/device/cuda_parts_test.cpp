@@ -101,6 +101,12 @@ TEST_CASE("globals are found in PTX text") {
 )";
   REQUIRE(ptx_globals(ptx) == std::vector<std::string>{"counter", "hidden", "table", "pointer", "last"});
   REQUIRE(ptx_globals("").empty());
+  const std::string clusters =
+      ".visible .entry k2(\n)\n{\n}\n.visible .entry k(\n)\n.blocksareclusters\n.reqntid 64\n{\n}\n";
+  REQUIRE(ptx_blocks_are_clusters(clusters, "k"));
+  REQUIRE_FALSE(ptx_blocks_are_clusters(clusters, "k2"));
+  REQUIRE_FALSE(ptx_blocks_are_clusters(clusters, "absent"));
+  REQUIRE_FALSE(ptx_blocks_are_clusters(".entry", "k"));
   REQUIRE(ptx_globals("/* never closed .global .u32 x;").empty());
   REQUIRE(ptx_globals("}}} .global .u32 x; \"").empty());
 }

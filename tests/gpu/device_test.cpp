@@ -52,6 +52,8 @@ extern "C" __global__ void pdl_second(const u32* a, u32* b, int n) {
   asm volatile("griddepcontrol.wait;" ::: "memory");
   for (int i = threadIdx.x; i < n; i += blockDim.x) b[i] = a[i] + 1;
 }
+struct Large { char bytes[4000]; };
+extern "C" __global__ void large(const __grid_constant__ Large) {}
 extern "C" __global__ void last_shared_byte(u32* out, u32 bytes) {
   extern __shared__ unsigned char smem[];
   smem[bytes - 1] = 42; __syncthreads();
@@ -62,6 +64,19 @@ extern "C" __global__ void with_static(u32* out, u32 bytes) {
   extern __shared__ unsigned char smem[];
   fixed[threadIdx.x] = 7; smem[bytes - 1] = 1; __syncthreads();
   if (threadIdx.x == 0) *out = fixed[0] + smem[bytes - 1];
+}
+extern "C" __global__ void __block_size__((64, 1, 1), (2, 1, 1)) counts_clusters(u32* out) {
+  if (threadIdx.x == 0) { out[0] = gridDim.x; atomicAdd(out + 1, 1); }
+}
+extern "C" __global__ void local(u32* out, int n) {
+  volatile u32 a[512];
+  for (int i = 0; i < n; ++i) a[(i * 7) & 511] = i;
+  if (threadIdx.x == 0 && blockIdx.x == 0) *out = a[((n - 1) * 7) & 511];
+}
+extern "C" __global__ void very_local(u32* out, int n) {
+  volatile u32 a[8192];
+  for (int i = 0; i < n; ++i) a[(i * 7) & 8191] = i;
+  if (threadIdx.x == 0 && blockIdx.x == 0) *out = a[((n - 1) * 7) & 8191];
 }
 extern "C" __global__ void nothing() {}
 )cuda";
@@ -112,6 +127,14 @@ TEST_CASE("gpu: memory is written, filled, copied and read") {
   REQUIRE(wide[100003] == 0x1111111111111111);
   REQUIRE(read_back<std::uint32_t>(*device, b.address + 8, 2) ==
           std::vector<std::uint32_t>{0x12345678, 0x12345678});
+  const DeviceEvent start = device->create_event().value(), end = device->create_event().value();
+  REQUIRE(device->record(start));
+  REQUIRE(device->fill(a.address, 0x3ff0000000000000, 8, 131072));
+  REQUIRE(device->record(end));
+  REQUIRE_FALSE(*wait(*device));
+  WARN("1 MiB of unequal halves filled in " << device->elapsed_ns(start, end).value() << " ns");
+  const auto ones = read_back<double>(*device, a.address, 131072);
+  REQUIRE(std::all_of(ones.begin(), ones.end(), [](double v) { return v == 1.0; }));
   REQUIRE(device->host_view(a.address) == nullptr);
   REQUIRE_FALSE(device->fill(a.address, 0, 3, 1));
   REQUIRE_FALSE(device->fill(a.address + 1, 0, 4, 1));
@@ -181,6 +204,78 @@ TEST_CASE("gpu: a gate left closed does not keep the device from ending, nor doe
   REQUIRE(stopped->code == ErrorCode::state);
   REQUIRE(queued > 500);
   REQUIRE_FALSE(*wait(*device));  // the gate is open again
+
+  const Parameters large = Parameters().add(std::array<char, 4000>{});
+  REQUIRE(device->close_gate());
+  stopped.reset();
+  for (queued = 0; queued < 5000 && !stopped; ++queued) {
+    auto outcome = device->launch(launch_of(module, "large", large));
+    if (!outcome) stopped = outcome.error();
+  }
+  REQUIRE(stopped);
+  REQUIRE(stopped->code == ErrorCode::state);
+  REQUIRE(queued > 300);
+  REQUIRE_FALSE(*wait(*device));
+}
+
+TEST_CASE("gpu: kernels with local memory do not block behind the gate") {
+  const auto device = gpu_or_skip();
+  if (!device) return;
+  const DeviceModule module = load_text(*device, kKernels);
+  const DeviceBuffer out = device->allocate(4).value();
+  const Parameters parameters = Parameters().add(out.address).add(100);
+  const auto ctas = static_cast<std::uint32_t>(device->info().limits.sm_count * 8);
+  REQUIRE(device->close_gate());
+  const auto outcome =
+      device->launch(launch_of(module, "local", parameters, ctas, 256));  // room was made at loading
+  REQUIRE(outcome);
+  REQUIRE_FALSE(*outcome);
+  REQUIRE(device->open_gate());
+  REQUIRE_FALSE(*wait(*device));
+  REQUIRE(read_back<std::uint32_t>(*device, out.address, 1)[0] == 99);
+
+  REQUIRE(device->close_gate());
+  const auto refused = device->launch(launch_of(module, "very_local", parameters, ctas, 256));
+  REQUIRE_FALSE(refused);
+  REQUIRE(refused.error().code == ErrorCode::state);
+  run(*device, launch_of(module, "very_local", parameters, 1, 32));  // the gate is open again
+  REQUIRE(device->close_gate());
+  const auto now = device->launch(launch_of(module, "very_local", parameters, ctas, 256));
+  REQUIRE(now);
+  REQUIRE_FALSE(*now);
+  REQUIRE(device->open_gate());
+  REQUIRE_FALSE(*wait(*device));
+}
+
+TEST_CASE("gpu: a grid counts CTAs, also for a kernel that is compiled to count clusters") {
+  const auto device = gpu_or_skip();
+  if (!device) return;
+  const auto compiled = nvrtc_compile(kKernels, device->info().arch);
+  REQUIRE(compiled);
+  const DeviceBuffer out = device->allocate(8).value();
+  const Parameters parameters = Parameters().add(out.address);
+  for (bool from_ptx : {false, true}) {
+    ModuleImage image;
+    image.source = "test.cu";
+    if (!from_ptx) image.cubin = compiled->cubin;
+    image.ptx = compiled->ptx;
+    const auto module = device->load(image);
+    REQUIRE(module);
+    REQUIRE(device->fill(out.address, 0, 4, 2));
+    DeviceLaunch launch = launch_of(*module, "counts_clusters", parameters, 6, 64);
+    run(*device, launch);
+    REQUIRE(read_back<std::uint32_t>(*device, out.address, 2) == std::vector<std::uint32_t>{6, 6});
+    REQUIRE(device->fill(out.address, 0, 4, 2));
+    launch.has_cluster = true;
+    launch.cluster = {2, 1, 1};
+    run(*device, launch);
+    REQUIRE(read_back<std::uint32_t>(*device, out.address, 2) == std::vector<std::uint32_t>{6, 6});
+    launch.grid = {5, 1, 1};
+    const auto refused = device->launch(launch);
+    REQUIRE(refused);
+    REQUIRE(*refused);
+    REQUIRE((*refused)->kind == DeviceFault::Kind::launch_refused);
+  }
 }
 
 TEST_CASE("gpu: clusters of 2 and of 16, given by the launch or by the code") {
