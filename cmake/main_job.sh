@@ -6,5 +6,6 @@ ptxbench=$1
 for candidate in examples/data/candidates/*/; do
   printf '\n== %s\n' "$candidate"
   "$ptxbench" compile "$candidate" --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \
+    --headers knowledge_packs/hopper/include \
     --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl || [ $? = 1 ]
 done

@@ -3,8 +3,9 @@
 
   opcode_table.py samples INPUT...   adds samples to tests/fixtures/sass_samples.csv. An input is the text that
                                      `nvdisasm -hex` prints, a .cubin (with --nvdisasm PATH), or a samples .csv.
-  opcode_table.py table              makes src/sass/opcodes.csv and src/sass/opcodes.inc from the samples, after
-                                     checking that the table gives every sample its mnemonic and family.
+  opcode_table.py table              makes src/sass/opcodes.csv, src/sass/opcodes.inc and the families in docs/sass.md
+                                     from the samples, after checking that the table gives every sample its mnemonic
+                                     and family.
 
 docs/sass.md says how to add an architecture. Python 3, standard library only.
 """
@@ -20,6 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "tests" / "fixtures" / "sass_samples.csv"
 TABLE = ROOT / "src" / "sass" / "opcodes.csv"
 INCLUDE = ROOT / "src" / "sass" / "opcodes.inc"
+DESCRIPTIONS = ROOT / "src" / "sass" / "families.cpp"
+GUIDE = ROOT / "docs" / "sass.md"
 
 # Architectures whose samples make one block of the table, and the compute capabilities that it serves.
 RANGES = {"sm_90": (90, 99), "sm_100": (100, 109)}
@@ -27,9 +30,9 @@ RANGES = {"sm_90": (90, 99), "sm_100": (100, 109)}
 # The operations of each family, by the mnemonic before the first dot. src/sass/families.cpp describes the families.
 FAMILIES = {
     "wgmma": "HGMMA QGMMA IGMMA BGMMA",
-    "wgmma_sync": "WARPGROUP WARPGROUPSET",
+    "wgmma_sync": "WARPGROUP",
     "mma_sync": "HMMA IMMA DMMA BMMA QMMA OMMA",
-    "tcgen05_mma": "UTCHMMA UTCQMMA UTCIMMA UTCOMMA UTCMXQMMA",
+    "tcgen05_mma": "UTCHMMA UTCQMMA UTCIMMA UTCOMMA",
     "tcgen05_ld": "LDTM",
     "tcgen05_st": "STTM",
     "tcgen05_cp": "UTCCP UTCSHIFT",
@@ -45,7 +48,7 @@ FAMILIES = {
     "mbarrier": "SYNCS",
     "fence_proxy_async": "FENCE",
     "fence": "MEMBAR ERRBAR CGAERRBAR",
-    "cluster_barrier": "UCGABAR_ARV UCGABAR_WAIT UCGABAR_GET UCGABAR_SET",
+    "cluster_barrier": "UCGABAR_ARV UCGABAR_WAIT",
     "cluster_launch": "UGETNEXTWORKID",
     "dsmem": "STAS REDAS",
     "setmaxnreg": "USETMAXREG",
@@ -58,29 +61,25 @@ FAMILIES = {
     "shuffle": "SHFL",
     "vote": "VOTE VOTEU MATCH",
     "redux": "REDUX CREDUX",
-    "atomics": "ATOM ATOMG ATOMS RED REDG",
+    "atomics": "ATOM ATOMG ATOMS REDG",
     "global": "LDG STG LD ST CCTL",
     "shared": "LDS STS",
-    "local": "LDL STL",
+    "local": "LDL STL CCTLL",
     "constant": "LDC LDCU ULDC",
-    "texture": "TEX TLD TLD4 TMML TXD TXQ TXA SUATOM SULD SURED SUST SUQUERY CCTLT",
+    "texture": "TEX TLD TLD4 TMML TXD TXQ FOOTPRINT SUATOM SULD SURED SUST SUQUERY",
     "barrier": "BAR B2R WARPSYNC",
-    "fp32": "FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD FADD32I FMUL32I FFMA32I FADD2 FMUL2 FFMA2 FSWZ",
-    "fp64": "DADD DMUL DFMA DSETP DMNMX",
-    "half": "HADD2 HMUL2 HFMA2 HMNMX2 HSET2 HSETP2 HADD2_32I HMUL2_32I HFMA2_32I",
-    "conversion": "F2F F2I F2FP F2IP I2F I2FP I2I I2IP FRND F2FP F2F16 FRND",
-    "int": "IADD3 IADD IADD64 IMAD IMUL ISETP ICMP IMNMX VIMNMX VIMNMX3 VIADD VIADDMNMX LOP3 LOP32I LOP SHF SHL SHR LEA "
-           "PRMT SEL MOV MOV32I MOV64IUR MOVM POPC FLO BREV BMSK SGXT IABS ISCADD ISCADD32I IADD32I IMUL32I VABSDIFF "
-           "VABSDIFF4 IDP IDP4A PLOP3 P2R R2P ISAD XMAD BFE BFI IADDXOR VHMNMX PSETP SCATTER GATHER SPMETADATA GENMETADATA "
-           "IMAD32I CSET",
-    "uniform": "",  # other operations whose mnemonic begins with U, and moves between the register files
-    "control": "BRA BRX BRXU JMP JMX JMXU CALL RET EXIT BSSY BSYNC BMOV BREAK BRK CONT KILL YIELD NANOSLEEP WARPSYNC DEPBAR "
-               "ENDCOLLECTIVE BPT PMTRIG LEPC RPCMOV RTT PCNT PEXIT RTT SSY SYNC PBK PCNT PRET BBRK",
-    "other": "NOP S2R CS2R S2UR QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P ALD AST IPA OUT ISBERD ISBEWR PIXLD VILD "
-             "TTUOPEN TTUCLOSE TTUGO TTUST TTULD TTUMACROFUSE LDT LDTP STT STP LDTRAM VOTE_VTG NOP LDE",
+    "fp32": "FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD FADD2 FMUL2 FFMA2",
+    "fp64": "DADD DMUL DFMA DSETP",
+    "half": "HADD2 HMUL2 HFMA2 HMNMX2 HSET2 HSETP2 VHMNMX",
+    "conversion": "F2F F2I F2FP F2IP I2F I2FP I2I I2IP FRND",
+    "int": "IADD3 IADD IMAD ISETP IMNMX VIMNMX VIMNMX3 VIADD VIADDMNMX LOP3 SHF LEA PRMT SEL MOV MOVM POPC FLO BREV BMSK "
+           "SGXT IABS VABSDIFF VABSDIFF4 IDP CLMAD PLOP3 P2R R2P CSMTEST",
+    "uniform": "R2UR",  # and operations of no other family whose mnemonic begins with U
+    "control": "BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BMOV BREAK KILL YIELD NANOSLEEP DEPBAR ENDCOLLECTIVE BPT PMTRIG "
+               "LEPC ULEPC RPCMOV RTT",
+    "other": "NOP S2R CS2R S2UR USETSHMSZ QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P IPA OUT ISBERD ISBEWR PIXLD",
 }
 BASE_FAMILY = {base: family for family, bases in FAMILIES.items() for base in bases.split()}
-UNIFORM_MOVES = {"R2UR", "UR2UP", "UP2UR", "R2UP"}
 
 
 def family_of(mnemonic):
@@ -93,7 +92,7 @@ def family_of(mnemonic):
         return "tcgen05_commit"  # tcgen05.wait::st
     if base in BASE_FAMILY:
         return BASE_FAMILY[base]
-    if base.startswith("U") or base in UNIFORM_MOVES:
+    if base.startswith("U"):
         return "uniform"
     return None
 
@@ -237,9 +236,24 @@ def make_table(_args):
         for first, last, operation, a, b, c, d, mnemonic, family in rows:
             file.write(f'{{{operation:#05x}, {first}, {last}, {a:#x}, {b:#x}, {c:#x}, {d:#x}, "{mnemonic}", "{family}"}},\n')
         file.write("// clang-format on\n")
+    write_guide(rows)
     for arch, (first, _) in RANGES.items():
         mine = [row for row in rows if row[0] == first]
         print(f"{arch}: {len({r[2] for r in mine})} operations, {len({r[7] for r in mine})} mnemonics, {len(mine)} rows")
+
+
+def write_guide(rows):
+    """Rewrites the table of families in the guide."""
+    operations = collections.defaultdict(set)
+    for row in rows:
+        operations[row[8]].add(row[7])
+    lines = []
+    for name, text in re.findall(r'\{"(\w+)",\s*((?:"[^"]*"\s*)+)\}', DESCRIPTIONS.read_text()):
+        description = "".join(re.findall(r'"([^"]*)"', text))
+        lines.append(f"| `{name}` | {description} | {' '.join(sorted(operations[name]))} |\n")
+    head = "| --- | --- | --- |\n"
+    guide = re.sub(re.escape(head) + r"(?:\| `.*\n)+", lambda _: head + "".join(lines), GUIDE.read_text(), count=1)
+    GUIDE.write_text(guide)
 
 
 def main():

@@ -117,6 +117,7 @@ struct KernelInfo {
   std::string symbol;                          ///< mangled name
   std::vector<KernelParameter> parameters;     ///< in order
   std::uint32_t parameter_bytes = 0;           ///< size of the buffer
+  std::uint32_t parameter_base = 0;            ///< where the buffer begins in the constant bank: alignment counts from there
   int registers = 0;                           ///< per thread; 0 unknown
   std::uint64_t static_shared_bytes = 0;
   std::optional<std::array<std::uint32_t, 3>> required_block;    ///< .reqntid

@@ -77,11 +77,13 @@ struct Opcode {
 /// Names the operation of @p word on compute capability @p sm.
 Opcode decode(int sm, Word word);
 
-/// What a family is and which operations belong to it.
+/// What a family is. docs/sass.md explains them.
 struct Family {
   std::string_view name, description;
 };
 std::span<const Family> families();
+/// The mnemonics of @p family on compute capability @p sm, sorted; none for a name that is no family.
+std::vector<std::string> family_mnemonics(int sm, std::string_view family);
 
 struct CensusEntry {
   std::string opcode, family;

@@ -1,8 +1,12 @@
 #include "cli/command.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace ptxbench::cli {
 namespace {
@@ -69,7 +73,8 @@ Result<std::shared_ptr<Context>> make_context(const Arguments& arguments) {
 
 std::vector<OptionSpec> with_input_options(std::vector<OptionSpec> own) {
   return joined(std::move(own),
-                {{"--definition", true}, {"--workloads", true}, {"--workload", true, true}, {"--set", true, true}});
+                {{"--definition", true}, {"--workloads", true}, {"--workload", true, true}, {"--set", true, true},
+                 {"--headers", true, true}});
 }
 
 Result<Inputs> load_inputs(const Arguments& arguments) {
@@ -84,6 +89,25 @@ Result<Inputs> load_inputs(const Arguments& arguments) {
   PTXBENCH_TRY_ASSIGN(inputs.workloads, select(std::move(all), arguments.all("--workload")));
   PTXBENCH_TRY_ASSIGN(inputs.solution, load_solution(arguments.positional[0], *inputs.definition));
   return inputs;
+}
+
+Result<std::vector<SourceFile>> headers_of(const Arguments& arguments) {
+  namespace fs = std::filesystem;
+  std::vector<SourceFile> headers;
+  for (const std::string& folder : arguments.all("--headers")) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (!it->is_regular_file(error)) continue;
+      std::ifstream in(it->path(), std::ios::binary);
+      std::ostringstream text;
+      text << in.rdbuf();
+      if (!in) return make_error(ErrorCode::io, "cannot read", {it->path().string(), {}, 0, 0});
+      headers.push_back({it->path().lexically_relative(folder).generic_string(), text.str()});
+    }
+    if (error) return make_error(ErrorCode::io, "--headers: " + error.message(), {folder, {}, 0, 0});
+  }
+  std::sort(headers.begin(), headers.end(), [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return headers;
 }
 
 Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Arguments& arguments) {

@@ -19,6 +19,7 @@ struct Command {
   std::string_view summary;
   std::string_view help;                      // with an example
   std::vector<OptionSpec> options;
+  bool takes_inputs = false;                  // kInputHelp and kContextHelp belong to its help
   int (*run)(const Arguments& arguments);
 };
 
@@ -49,8 +50,12 @@ inline constexpr std::string_view kInputHelp =
     "  --definition FILE   the definition (.json)\n"
     "  --workloads FILE    its workloads (.jsonl)\n"
     "  --workload SELECT   only this one: a uuid, or AXIS=VALUE; may be repeated\n"
-    "  --set NAME=VALUE    override a constant of the plan; may be repeated\n";
+    "  --set NAME=VALUE    override a constant of the plan; may be repeated\n"
+    "  --headers DIR       a folder whose files the candidate may include by their paths below it, e.g. a knowledge\n"
+    "                      pack's include folder; may be repeated\n";
 
+// The files of every --headers folder, by include name.
+Result<std::vector<SourceFile>> headers_of(const Arguments& arguments);
 // --set NAME=VALUE
 Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Arguments& arguments);
 

@@ -14,6 +14,8 @@ int run(const Arguments& arguments) {
   options.arch = arguments.get("--arch").value_or("");
   if (auto constants = constants_of(arguments)) options.constants = std::move(*constants);
   else return fail(constants.error());
+  if (auto headers = headers_of(arguments)) options.headers = std::move(*headers);
+  else return fail(headers.error());
   Result<std::shared_ptr<Context>> context = make_context(arguments);
   if (!context) return fail(context.error());
   const Result<Evaluation> evaluation = evaluate(**context, inputs->solution, inputs->workloads, {}, options);
@@ -43,8 +45,9 @@ const Command kCompileCommand{
     "\n"
     "example:\n"
     "  ptxbench compile examples/data/candidates/4_fast --workload M=8192 \\\n"
+    "    --headers knowledge_packs/hopper/include \\\n"
     "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
     "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
-    with_context_options(with_input_options({{"--arch", true}, {"--json"}})), run};
+    with_context_options(with_input_options({{"--arch", true}, {"--json"}})), true, run};
 
 }  // namespace ptxbench::cli

@@ -40,6 +40,6 @@ const Command kDoctorCommand{
     "\n"
     "example:\n"
     "  ptxbench doctor --json\n",
-    {{"--json"}, {"--device", true}, {"--cuda-home", true}, {"--worker", true}}, run};
+    {{"--json"}, {"--device", true}, {"--cuda-home", true}, {"--worker", true}}, false, run};
 
 }  // namespace ptxbench::cli

@@ -27,6 +27,7 @@ Result<EvaluateOptions> options_of(const Arguments& arguments) {
       return make_error(ErrorCode::invalid_argument, "--seed wants a number, not " + *seed);
     options.seed = value;
   }
+  PTXBENCH_TRY_ASSIGN(options.headers, headers_of(arguments));
   PTXBENCH_TRY_ASSIGN(auto constants, constants_of(arguments));
   options.constants.insert(options.constants.end(), constants.begin(), constants.end());
   return options;
@@ -89,10 +90,11 @@ const Command kEvaluateCommand{
     "\n"
     "example:\n"
     "  ptxbench evaluate examples/data/candidates/4_fast --workload M=8192 \\\n"
+    "    --headers knowledge_packs/hopper/include \\\n"
     "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
     "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
     with_context_options(with_input_options({{"--reference", true}, {"--baseline", true}, {"--options", true}, {"--seed", true},
                                              {"--no-time"}, {"--no-count"}, {"--json"}})),
-    run};
+    true, run};
 
 }  // namespace ptxbench::cli

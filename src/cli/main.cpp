@@ -19,6 +19,17 @@ void usage(std::FILE* to) {
   std::fputs("\n  --version  the library's version\n", to);
 }
 
+// The options that commands share stand before the exit codes and the example.
+void print_help(const Command& command) {
+  const std::string help(command.help);
+  const std::size_t at = command.takes_inputs ? help.find("exit code:") : help.size();
+  std::fputs(help.substr(0, at).c_str(), stdout);
+  if (!command.takes_inputs) return;
+  std::fputs(std::string(kInputHelp).c_str(), stdout);
+  std::fputs(std::string(kContextHelp).c_str(), stdout);
+  std::fputs(("\n" + help.substr(at)).c_str(), stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -40,7 +51,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> words(argv + 2, argv + argc);
     for (const std::string& word : words)
       if (word == "--help" || word == "-h") {
-        std::fputs(std::string(command->help).c_str(), stdout);
+        print_help(*command);
         return kOk;
       }
     const Result<Arguments> arguments = parse_arguments(words, command->options);

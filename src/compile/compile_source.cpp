@@ -54,6 +54,9 @@ std::vector<std::string> cuda_options(const CompileTools& tools, const CompileRe
   out.push_back("-arch=" + (ptx_only ? tools.arch.virtual_name : tools.arch.name));
   out.push_back("--std=" + options.std);
   out.push_back("-lineinfo");
+  // A helper without __device__ is meant for the device: there is no host. NVRTC would refuse it, and tell
+  // people to pass this.
+  out.push_back("-default-device");
   if (!ptx_only) out.push_back("--ptxas-options=-v");
   if (options.fast_math) out.push_back("--use_fast_math");
   if (options.fmad) out.push_back(std::string("--fmad=") + (*options.fmad ? "true" : "false"));

@@ -66,9 +66,12 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
   if (found == module->functions.end())
     return make_error(ErrorCode::not_found, module->source + " has no kernel " + std::string(launch.symbol));
   Function& function = found->second;
-  if (launch.parameters.size() < function.info.parameter_bytes)
+  std::size_t parameter_bytes = function.info.parameter_bytes;
+  for (const KernelParameter& p : function.info.parameters)
+    parameter_bytes = std::max(parameter_bytes, std::size_t{p.offset} + p.size);
+  if (launch.parameters.size() < parameter_bytes)
     return make_error(ErrorCode::invalid_argument,
-                      std::string(launch.symbol) + " takes " + std::to_string(function.info.parameter_bytes) +
+                      std::string(launch.symbol) + " takes " + std::to_string(parameter_bytes) +
                           " bytes of parameters, " + std::to_string(launch.parameters.size()) +
                           " were given");
   PTXBENCH_TRY(count_queued(1, "launching"));
@@ -138,12 +141,13 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
   config.attrs = count == 0 ? nullptr : attributes.data();
   config.numAttrs = count;
 
-  std::size_t size = launch.parameters.size();
-  void* buffer = const_cast<std::uint8_t*>(launch.parameters.data());
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                   CU_LAUNCH_PARAM_END};
+  // One pointer a parameter, so that the driver places each where the code reads it (a map aligned to 128 may make the first
+  // one start behind the buffer's beginning).
+  std::vector<void*> pointers;
+  for (const KernelParameter& parameter : function.info.parameters)
+    pointers.push_back(const_cast<std::uint8_t*>(launch.parameters.data()) + parameter.offset);
   const CUresult result =
-      driver_->cuLaunchKernelEx(&config, function.handle, nullptr, size == 0 ? nullptr : extra);
+      driver_->cuLaunchKernelEx(&config, function.handle, pointers.empty() ? nullptr : pointers.data(), nullptr);
   if (result == CUDA_SUCCESS) return DeviceOutcome{};
   if (is_sticky(result))
     return refused(

@@ -1,6 +1,7 @@
 // Loading modules, and what is in them.
 #include "device/cuda_device.hpp"
 #include "device/cuda_faults.hpp"
+#include "device/kernel_info.hpp"
 #include "device/ptx_globals.hpp"
 
 #include <ptxbench/sass.hpp>
@@ -30,20 +31,6 @@ ErrorCode load_error_code(CUresult result) {
     default:
       return ErrorCode::driver;
   }
-}
-
-KernelInfo from_cubin(const sass::Kernel& kernel) {
-  KernelInfo info;
-  info.symbol = kernel.symbol;
-  for (const sass::Parameter& p : kernel.parameters) info.parameters.push_back({p.offset, p.size, p.read});
-  info.parameter_bytes = kernel.parameter_bytes;
-  info.registers = kernel.registers;
-  info.static_shared_bytes = kernel.static_shared_bytes;
-  info.required_block = kernel.required_block;
-  info.max_block = kernel.max_block;
-  info.required_cluster = kernel.required_cluster;
-  info.explicit_cluster = kernel.explicit_cluster;
-  return info;
 }
 
 // What the driver tells of a kernel that it assembled itself.
@@ -125,7 +112,7 @@ Result<void> CudaDevice::find_functions(Module& module, const ModuleImage& image
   std::vector<KernelInfo> kernels;
   if (!image.cubin.empty()) {
     PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(image.cubin));
-    for (const sass::Kernel& kernel : cubin.kernels) kernels.push_back(from_cubin(kernel));
+    for (const sass::Kernel& kernel : cubin.kernels) kernels.push_back(kernel_info(kernel));
   } else {
     if (driver_->cuModuleGetFunctionCount == nullptr || driver_->cuModuleEnumerateFunctions == nullptr ||
         driver_->cuFuncGetName == nullptr || driver_->cuFuncGetParamInfo == nullptr)

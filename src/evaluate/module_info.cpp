@@ -1,5 +1,7 @@
 #include "evaluate/module_info.hpp"
 
+#include "device/kernel_info.hpp"
+
 #include <ptxbench/sass.hpp>
 
 #include <map>
@@ -13,20 +15,7 @@ Result<ModuleInfo> module_info(const CompiledModule& module) {
   info.lowered = module.lowered;
   if (module.cubin.empty()) return info;
   PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(module.cubin));
-  for (const sass::Kernel& kernel : cubin.kernels) {
-    KernelInfo k;
-    k.symbol = kernel.symbol;
-    k.parameter_bytes = kernel.parameter_bytes;
-    for (const sass::Parameter& parameter : kernel.parameters)
-      k.parameters.push_back({parameter.offset, parameter.size, parameter.read});
-    k.registers = kernel.registers;
-    k.static_shared_bytes = kernel.static_shared_bytes;
-    k.required_block = kernel.required_block;
-    k.max_block = kernel.max_block;
-    k.required_cluster = kernel.required_cluster;
-    k.explicit_cluster = kernel.explicit_cluster;
-    info.kernels.push_back(std::move(k));
-  }
+  for (const sass::Kernel& kernel : cubin.kernels) info.kernels.push_back(kernel_info(kernel));
   for (const sass::Global& global : cubin.globals) info.globals.push_back({global.symbol, global.bytes});
   return info;
 }

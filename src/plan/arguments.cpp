@@ -309,11 +309,13 @@ Result<PackedArguments> pack_arguments(const ArgumentContext& context, const std
     std::copy(blobs[i].bytes.begin(), blobs[i].bytes.end(), out.parameters.begin() + offset);
     for (Patch& patch : blobs[i].patches) {
       patch.offset += offset;
-      if (std::holds_alternative<std::size_t>(patch.what) && patch.offset % kMapStorage != 0)
+      if (std::holds_alternative<std::size_t>(patch.what) &&
+          (kernel.parameter_base + patch.offset) % kMapStorage != 0)
         return context.plan.error(arguments[i].pointer,
                                   "rule map_storage_alignment: the tensor map would lie at offset " +
                                       std::to_string(patch.offset) +
-                                      " of the parameters; it must be aligned to 64 bytes (take it as "
+                                      " of the parameters, which begin at " + std::to_string(kernel.parameter_base) +
+                                      "; it must be aligned to 64 bytes (take it as "
                                       "`const __grid_constant__ CUtensorMap`)",
                                   kTensorMapRule);
       out.patches.push_back(std::move(patch));

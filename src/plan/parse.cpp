@@ -91,7 +91,7 @@ Result<void> read_defines(const json::Cursor& root, Impl& plan) {
                          "constant, which is no macro)");
     Define define{name, value.pointer(), std::nullopt, {}};
     if (value.kind() == json::Kind::object) {
-      PTXBENCH_TRY(value.only({"token"}));
+      PTXBENCH_TRY(only(value, {"token"}));
       PTXBENCH_TRY_ASSIGN(const json::Cursor token, value.require("token"));
       PTXBENCH_TRY_ASSIGN(define.token, token.as_nonempty_string());
       const bool printable = std::all_of(define.token.begin(), define.token.end(),
@@ -121,7 +121,7 @@ Result<void> read_compile(const json::Cursor& root, Impl& plan) {
 }
 
 Result<Workspace> read_workspace(const json::Cursor& at) {
-  PTXBENCH_TRY(at.only({"name", "dtype", "shape", "init"}));
+  PTXBENCH_TRY(only(at, {"name", "dtype", "shape", "init"}));
   Workspace out;
   out.pointer = at.pointer();
   PTXBENCH_TRY_ASSIGN(const json::Cursor name, at.require("name"));
@@ -133,7 +133,7 @@ Result<Workspace> read_workspace(const json::Cursor& at) {
   PTXBENCH_TRY_ASSIGN(const std::optional<json::Cursor> init, at.get("init"));
   if (!init) return out;
   if (init->kind() == json::Kind::object) {
-    PTXBENCH_TRY(init->only({"pointers", "maps"}));
+    PTXBENCH_TRY(only(*init, {"pointers", "maps"}));
     return make_error(ErrorCode::unsupported,
                       "tables of pointers or maps as a workspace's `init` come with a later version",
                       init->location(), kPlanInvalid);
@@ -150,7 +150,7 @@ Result<Workspace> read_workspace(const json::Cursor& at) {
 }
 
 Result<Global> read_global(const json::Cursor& at) {
-  PTXBENCH_TRY(at.only({"symbol", "values", "dtype", "offset", "source", "tensor", "workspace", "map"}));
+  PTXBENCH_TRY(only(at, {"symbol", "values", "dtype", "offset", "source", "tensor", "workspace", "map"}));
   Global out;
   out.pointer = at.pointer();
   PTXBENCH_TRY_ASSIGN(const json::Cursor symbol, at.require("symbol"));
@@ -244,8 +244,8 @@ Result<void> read_plan(const json::Document& document, Impl& plan) {
     return make_error(ErrorCode::parse, std::move(message), plan.at(holes[0].substr(0, holes[0].find(" ("))),
                       kPlanHole);
   }
-  PTXBENCH_TRY(root.only({"version", "constants", "require", "defines", "compile", "tensor_maps",
-                          "workspaces", "globals", "steps"}));
+  PTXBENCH_TRY(only(root, {"version", "constants", "require", "defines", "compile", "tensor_maps",
+                           "workspaces", "globals", "steps"}));
   PTXBENCH_TRY_ASSIGN(const json::Cursor version, root.require("version"));
   PTXBENCH_TRY_ASSIGN(const std::int64_t number, version.as_int());
   if (number != 1)
@@ -305,7 +305,7 @@ Result<LaunchPlan> LaunchPlan::parse(std::string_view json, std::string_view fil
     if (!parsed) {
       Error error = parsed.error();
       // What the JSON layer refuses (syntax, kinds, unknown members) is a fault of the plan's form.
-      if (error.rule.empty() || error.rule == "unknown_member") error.rule = plan::kPlanInvalid;
+      if (error.rule.empty() || error.rule == "json") error.rule = plan::kPlanInvalid;
       if (error.where.file.empty()) error.where.file = impl->file;
       return error;
     }

@@ -78,11 +78,11 @@ Result<std::string> read_ptxas_option(const json::Cursor& at) {
 
 Result<CompileFields> read_compile_fields(const json::Cursor& at, bool with_per_source) {
   if (with_per_source) {
-    PTXBENCH_TRY(at.only(
-        {"std", "fast_math", "fmad", "ftz", "maxrregcount", "ptx_version", "ptxas_options", "per_source"}));
+    PTXBENCH_TRY(only(at, {"std", "fast_math", "fmad", "ftz", "maxrregcount", "ptx_version", "ptxas_options",
+                           "per_source"}));
   } else {
     PTXBENCH_TRY(
-        at.only({"std", "fast_math", "fmad", "ftz", "maxrregcount", "ptx_version", "ptxas_options"}));
+        only(at, {"std", "fast_math", "fmad", "ftz", "maxrregcount", "ptx_version", "ptxas_options"}));
   }
   CompileFields out;
   PTXBENCH_TRY_ASSIGN(const std::optional<json::Cursor> standard, at.get("std"));

@@ -58,8 +58,8 @@ Result<Argument> read_argument(const json::Cursor& at, int depth, std::size_t& t
                     kPlanLimit);
   if (at.kind() != json::Kind::object)
     return invalid(at, "an argument is an object such as {\"tensor\": \"A\"} or {\"i32\": \"M\"}");
-  PTXBENCH_TRY(at.only({"tensor", "workspace", "map", "scalar", "i32", "u32", "i64", "u64", "f32", "f64",
-                        "bf16", "f16", "bool", "null", "struct", "bytes", "offset"}));
+  PTXBENCH_TRY(only(at, {"tensor", "workspace", "map", "scalar", "i32", "u32", "i64", "u64", "f32", "f64",
+                         "bf16", "f16", "bool", "null", "struct", "bytes", "offset"}));
   PTXBENCH_TRY_ASSIGN(const auto members, at.members());
   std::optional<std::pair<std::string, json::Cursor>> what;
   for (const auto& member : members) {
@@ -131,8 +131,8 @@ Result<void> read_extent(const json::Cursor& at, std::string_view key, std::vect
 
 Result<KernelStep> read_kernel(const json::Cursor& at) {
   PTXBENCH_TRY(
-      at.only({"kernel", "as", "source", "grid", "block", "cluster", "shared_bytes", "args", "cooperative",
-               "pdl", "cluster_policy", "preferred_cluster", "carveout", "when", "repeat"}));
+      only(at, {"kernel", "as", "source", "grid", "block", "cluster", "shared_bytes", "args", "cooperative",
+                "pdl", "cluster_policy", "preferred_cluster", "carveout", "when", "repeat"}));
   KernelStep out;
   PTXBENCH_TRY_ASSIGN(const json::Cursor kernel, at.require("kernel"));
   PTXBENCH_TRY_ASSIGN(out.kernel, kernel.as_nonempty_string());
@@ -168,7 +168,7 @@ Result<KernelStep> read_kernel(const json::Cursor& at) {
 }
 
 Result<MemsetStep> read_memset(const json::Cursor& at) {
-  PTXBENCH_TRY(at.only({"memset", "value", "offset", "elements", "when", "repeat"}));
+  PTXBENCH_TRY(only(at, {"memset", "value", "offset", "elements", "when", "repeat"}));
   MemsetStep out;
   PTXBENCH_TRY_ASSIGN(const json::Cursor to, at.require("memset"));
   PTXBENCH_TRY_ASSIGN(out.to, read_reference(to));
@@ -180,7 +180,7 @@ Result<MemsetStep> read_memset(const json::Cursor& at) {
 }
 
 Result<CopyStep> read_copy(const json::Cursor& at) {
-  PTXBENCH_TRY(at.only({"copy", "from_offset", "to_offset", "elements", "when", "repeat"}));
+  PTXBENCH_TRY(only(at, {"copy", "from_offset", "to_offset", "elements", "when", "repeat"}));
   CopyStep out;
   PTXBENCH_TRY_ASSIGN(const json::Cursor copy, at.require("copy"));
   PTXBENCH_TRY_ASSIGN(const std::vector<json::Cursor> names, copy.items());

@@ -25,9 +25,10 @@ Result<void> read_choice(const json::Cursor& at, std::string_view key,
 Result<TensorMap> read_tensor_map(const json::Cursor& at) {
   // Lists are read with room to spare: that a rank of 6 is too much is the driver's rule, and named as such.
   constexpr std::size_t kMost = 16;
-  PTXBENCH_TRY(at.only({"name", "tensor", "dtype", "offset", "dims", "strides", "box", "element_strides",
-                        "interleave", "swizzle", "l2_promotion", "oob_fill", "mode", "pixel_box_lower_corner",
-                        "pixel_box_upper_corner", "channels_per_pixel", "pixels_per_column"}));
+  PTXBENCH_TRY(
+      only(at, {"name", "tensor", "dtype", "offset", "dims", "strides", "box", "element_strides",
+                "interleave", "swizzle", "l2_promotion", "oob_fill", "mode", "pixel_box_lower_corner",
+                "pixel_box_upper_corner", "channels_per_pixel", "pixels_per_column"}));
   TensorMap out;
   out.pointer = at.pointer();
   PTXBENCH_TRY_ASSIGN(const json::Cursor name, at.require("name"));

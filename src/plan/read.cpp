@@ -17,6 +17,12 @@ bool is_identifier(std::string_view text) {
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& known) {
   if (const std::string_view near = json::nearest(word, known); !near.empty())
     return "; did you mean `" + std::string(near) + "`?";
+  // A word that begins like another one ("shared" for "shared_bytes") is farther off than a slip of a finger.
+  for (const std::string_view candidate : known) {
+    const std::size_t shorter = std::min(word.size(), candidate.size());
+    if (shorter >= 3 && word.substr(0, shorter) == candidate.substr(0, shorter))
+      return "; did you mean `" + std::string(candidate) + "`?";
+  }
   if (known.empty()) return {};
   constexpr std::size_t kMost = 24;
   std::string out = "; there is ";
@@ -24,6 +30,14 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
     out += (i == 0 ? "`" : ", `") + std::string(known[i]) + "`";
   if (known.size() > kMost) out += " and " + std::to_string(known.size() - kMost) + " more";
   return out;
+}
+
+Result<void> only(const json::Cursor& at, std::initializer_list<std::string_view> known) {
+  PTXBENCH_TRY_ASSIGN(const auto members, at.members());
+  for (const auto& [name, value] : members)
+    if (std::find(known.begin(), known.end(), std::string_view(name)) == known.end())
+      return invalid(value, "unknown member \"" + name + "\"" + suggestion(name, known));
+  return {};
 }
 
 Result<Expression> read_expression(const json::Cursor& at) {

@@ -15,6 +15,9 @@ namespace ptxbench::plan {
 // An error of the plan's text at `at`, rule plan_invalid.
 Error invalid(const json::Cursor& at, std::string message);
 
+// An error for the first member that is not in `known`, with the nearest that is.
+Result<void> only(const json::Cursor& at, std::initializer_list<std::string_view> known);
+
 // A JSON number or a string (an expression); booleans stand for true and false.
 Result<Expression> read_expression(const json::Cursor& at);
 Result<std::optional<Expression>> read_optional_expression(const json::Cursor& object, std::string_view key);

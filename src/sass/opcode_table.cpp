@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <set>
 
 namespace ptxbench::sass {
 namespace {
@@ -78,6 +79,13 @@ Opcode decode(int sm, Word word) {
   const OpcodeRow* row = find_row(sm, word);
   if (row == nullptr) return Opcode{unknown_mnemonic(operation_of(word)), "other", false};
   return Opcode{std::string(row->mnemonic), std::string(row->family), true};
+}
+
+std::vector<std::string> family_mnemonics(int sm, std::string_view family) {
+  std::set<std::string> names;
+  for (const OpcodeRow& row : kRows)
+    if (row.family == family && sm >= row.first_sm && sm <= row.last_sm) names.emplace(row.mnemonic);
+  return {names.begin(), names.end()};
 }
 
 }  // namespace ptxbench::sass

@@ -1,4 +1,5 @@
 #include "plan/occupancy.hpp"
+
 #include "support/catch.hpp"
 
 using namespace ptxbench;
@@ -17,17 +18,17 @@ DeviceLimits hopper() {
 TEST_CASE("occupancy is bounded by threads, registers, shared memory and the CTA limit") {
   KernelInfo kernel;
   kernel.registers = 32;
-  REQUIRE(static_occupancy(hopper(), kernel, 256, 0) == 8);        // 2048 threads
-  REQUIRE(static_occupancy(hopper(), kernel, 32, 0) == 32);        // 32 CTAs
+  REQUIRE(static_occupancy(hopper(), kernel, 256, 0) == 8);  // 2048 threads
+  REQUIRE(static_occupancy(hopper(), kernel, 32, 0) == 32);  // 32 CTAs
   kernel.registers = 168;
-  REQUIRE(static_occupancy(hopper(), kernel, 384, 0) == 1);        // 168 * 384 > 65536 / 2
+  REQUIRE(static_occupancy(hopper(), kernel, 384, 0) == 1);  // 168 * 384 > 65536 / 2
   kernel.registers = 64;
   REQUIRE(static_occupancy(hopper(), kernel, 128, 100 * 1024) == 2);
   REQUIRE(static_occupancy(hopper(), kernel, 128, 232448) == 1);
-  REQUIRE(static_occupancy(hopper(), kernel, 128, 232449) == 0);   // more than can be opted into
+  REQUIRE(static_occupancy(hopper(), kernel, 128, 232449) == 0);  // more than can be opted into
   REQUIRE(static_occupancy(hopper(), kernel, 1025, 0) == 0);
   kernel.registers = 255;
-  REQUIRE(static_occupancy(hopper(), kernel, 1024, 0) == 0);       // cannot be launched at all
+  REQUIRE(static_occupancy(hopper(), kernel, 1024, 0) == 0);  // cannot be launched at all
 }
 
 TEST_CASE("static queries answer for the module's kernel and name one that is not there") {

@@ -136,6 +136,15 @@ TEST_CASE("Instructions that matter are in the family that they should be in") {
             (sample.opcode.find(".MULTICAST") == std::string::npos ? "tma_load" : "tma_multicast"));
 }
 
+TEST_CASE("The mnemonics of a family depend on the architecture") {
+  using Names = std::vector<std::string>;
+  CHECK(sass::family_mnemonics(90, "wgmma") == Names{"BGMMA", "HGMMA", "IGMMA", "QGMMA"});
+  CHECK(sass::family_mnemonics(100, "wgmma").empty());
+  CHECK(sass::family_mnemonics(100, "tcgen05_mma") == Names{"UTCHMMA", "UTCIMMA", "UTCOMMA", "UTCQMMA"});
+  CHECK(sass::family_mnemonics(90, "tcgen05_mma").empty());
+  CHECK(sass::family_mnemonics(90, "no such family").empty());
+}
+
 TEST_CASE("Unknown operations are named, never dropped") {
   const auto opcode = sass::decode(90, {0x00000000000071ff, 0});
   CHECK(opcode.mnemonic == "unknown:0x1ff");
