@@ -124,7 +124,7 @@ TEST_CASE("gpu: a wrong result in the counted run fails, a fault there does not"
   // The kernel is given address 0: whatever comes of it must not be the candidate's status.
   CountJob faulty = probe_job(bench.cubin, "k_elect", 1, 32, 1, 64);
   faulty.candidate.solution.sources[0].content =
-      R"({"version":1,"steps":[{"kernel":"k_elect","grid":[1],"block":[32],"args":[{"i64":0}]}]})";
+      R"({"version":1,"steps":[{"kernel":"k_elect","grid":[1],"block":[32],"args":[{"null":true}]}]})";
   AnyOutput any;
   LocalCallbacks accept(nullptr, &any, &any);
   const CountEvidence bad = bench.count(faulty, accept);
