@@ -123,7 +123,7 @@ TEST_CASE("waiting is in the order of asking") {
   REQUIRE(eventually([&] { return !children_of(::getpid()).empty(); }));
   for (std::size_t t = 0; t < answers.size(); ++t) {
     threads.emplace_back([&, t] {
-      const auto outcome = pool->run(job("count"), 60s, kNever);
+      const auto outcome = pool->run(job("tally"), 60s, kNever);
       if (outcome) answers[t] = outcome->reply.message.type;
     });
     REQUIRE(eventually([&] { return pool->statistics().waiting == t + 1; }));
