@@ -179,17 +179,27 @@ void CudaDevice::reserve_local_memory(const Module& module) {
 }
 
 Result<void> CudaDevice::find_globals(Module& module, const ModuleImage& image) {
-  std::vector<std::string> names;
+  struct Candidate {
+    std::string name;
+    bool writable = false;
+  };
+  std::vector<Candidate> candidates;
   if (!image.cubin.empty()) {
     PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(image.cubin));
-    for (const sass::Global& global : cubin.globals) names.push_back(global.symbol);
+    for (const sass::Global& global : cubin.globals)
+      candidates.push_back({global.symbol, global.writable && global.bytes != 0});
   } else {
-    names = ptx_globals(image.ptx);
+    for (std::string& name : ptx_globals(image.ptx)) candidates.push_back({std::move(name), false});
   }
-  for (const std::string& name : names) {
+  for (const auto& [name, writable] : candidates) {
     CUdeviceptr address = 0;
     std::size_t bytes = 0;
     const CUresult result = driver_->cuModuleGetGlobal(&address, &bytes, module.handle, name.c_str());
+    // The driver finds internal names as well; what it does not find could not be restored between runs.
+    if (result == CUDA_ERROR_NOT_FOUND && writable)
+      return make_error(ErrorCode::unsupported, module.source +
+                                                    ": the driver does not tell where the global " + name +
+                                                    " is, so it could carry state from run to run");
     if (result == CUDA_ERROR_NOT_FOUND) continue;
     if (result != CUDA_SUCCESS) return failed(result, "finding the global " + name + " of " + module.source);
     module.globals.push_back({name, bytes});
