@@ -6,6 +6,7 @@
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
 #include <ptxbench/count.hpp>
+#include <ptxbench/count.hpp>
 #include <ptxbench/device.hpp>
 #include <ptxbench/evaluate.hpp>
 #include <ptxbench/plan.hpp>
