@@ -17,6 +17,8 @@ nvidia-smi --query-gpu=name,driver_version,clocks.sm,temperature.gpu --format=cs
 if [ "$what" != measure ]; then
   PTXBENCH_REQUIRE_GPU=1 timeout 240 "$build/tests/test_gpu" -d yes >"$out/test_gpu.log" 2>&1 || failed=1
   tail -n 60 "$out/test_gpu.log"
+  timeout 120 "$build/tests/hostile_gpu_host" "$build/bin/ptxbench-worker" >"$out/hostile_host.log" 2>&1 || failed=1
+  tail -n 16 "$out/hostile_host.log"
 fi
 
 if [ "$what" != tests ]; then
