@@ -4,7 +4,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ptxbench)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ptxbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS ptxbench_core ptxbench_shared EXPORT ptxbenchTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ptxbench-worker ptxbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set_target_properties(ptxbench-worker PROPERTIES EXPORT_NAME worker)
+install(TARGETS ptxbench-worker EXPORT ptxbenchTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ptxbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT ptxbenchTargets NAMESPACE ptxbench:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ptxbenchConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/ptxbenchConfig.cmake INSTALL_DESTINATION ${package_dir})

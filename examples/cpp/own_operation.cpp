@@ -62,6 +62,7 @@ Result<Evaluation> judge(const char* folder, const char* device) {
 
   ContextOptions options;
   options.device = device;
+  options.worker_path = PTXBENCH_WORKER;
   PTXBENCH_TRY_ASSIGN(const std::shared_ptr<Context> context, Context::create(options));
   Judging judging;
   judging.reference = std::shared_ptr<Reference>(std::make_shared<RmsNorm>());

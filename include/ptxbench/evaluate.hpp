@@ -6,6 +6,7 @@
 #include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
+#include <ptxbench/count.hpp>
 #include <ptxbench/device.hpp>
 #include <ptxbench/plan.hpp>
 #include <ptxbench/trace.hpp>
@@ -74,8 +75,12 @@ struct Judging {
   std::shared_ptr<Comparator> own_comparator;
 };
 
+/// On which workloads of a request executed instructions are counted.
+enum class CountScope : std::uint8_t { first, all };
+
 struct EvaluateOptions {
   bool verify = true, time = true, count = true;  ///< compiling is always done; time needs verify
+  CountScope count_workloads = CountScope::first;
   int trials = 3;
   int pairs = 40;                                 ///< most timed pairs of candidate and baseline
   std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it

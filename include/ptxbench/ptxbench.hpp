@@ -5,6 +5,8 @@
 #include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
+#include <ptxbench/count.hpp>
+#include <ptxbench/count.hpp>
 #include <ptxbench/device.hpp>
 #include <ptxbench/evaluate.hpp>
 #include <ptxbench/plan.hpp>

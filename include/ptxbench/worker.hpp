@@ -6,6 +6,7 @@
 #include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
+#include <ptxbench/count.hpp>
 #include <ptxbench/device.hpp>
 #include <ptxbench/verify.hpp>
 
@@ -48,6 +49,14 @@ class Workers {
   };
   virtual Result<TimeEvidence> time(const std::string& device_id, const TimeJob& job, HostCallbacks& callbacks,
                                     const TimeHooks& hooks, const CancelToken& cancel) = 0;
+
+  /// Runs a count job on an opened device, in a count worker of its own: a fresh process, for which a spare one
+  /// stands by that has touched no GPU. Takes its turn with the device's other jobs. A worker that dies or hangs
+  /// makes the counts unavailable, and is no Error. @p callbacks are called on this thread.
+  virtual Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
+                                      const CancelToken& cancel) = 0;
+  /// Starts the spare count worker if there is none, and does not wait for it.
+  virtual void prepare_count() = 0;
 
   /// Where the worker is, and whether its protocol and build match. Starts one.
   struct Check {

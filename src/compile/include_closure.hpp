@@ -37,8 +37,8 @@ struct HeaderPool {
 
 // Names under which NVRTC sees files in memory, so that messages and line tables do not depend on the working
 // directory: kCandidateRoot + path, kHeaderRoot + name.
-inline constexpr std::string_view kCandidateRoot = "/candidate/";
-inline constexpr std::string_view kHeaderRoot = "/header/";
+inline constexpr std::string_view kCandidateRoot = "/ptxbench/candidate/";
+inline constexpr std::string_view kHeaderRoot = "/ptxbench/header/";
 // The name that a person knows, of a file as NVRTC or the PTX spells it.
 std::string user_path(std::string_view file);
 

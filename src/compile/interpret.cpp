@@ -190,9 +190,12 @@ std::vector<Finding> interpret_diagnostics(std::vector<Diagnostic>& diagnostics,
                        "compile.maxrregcount",
                    d);
     } else if (is_serialized(d.code)) {
+      // "warpgroup.arrive is injected ..." costs an instruction; the others take the overlap away.
+      const bool injected = contains(d.message, "is injected");
       findings.add(
-          "wgmma_serialized", Severity::warning, d.function + d.code,
-          (d.code == "C7517" ? "ptxas waits for wgmma" : "wgmma is serialised") + in + ": " + d.message, d);
+          "wgmma_serialized", injected ? Severity::note : Severity::warning, d.function + d.code,
+          (injected ? "ptxas adds synchronisation to wgmma" : "wgmma is serialised") + in + ": " + d.message,
+          d);
     } else if (d.code == "C7602") {
       findings.add("register_budget", Severity::warning, d.function,
                    "the register budget is too small" + in + ": " + d.message +

@@ -90,7 +90,11 @@ Result<NvrtcOutput> run_nvrtc(const Nvrtc& nvrtc, const NvrtcJob& job) {
       out.state = NvrtcOutput::State::compiled;
       break;
     case NVRTC_ERROR_COMPILATION:
-      out.state = NvrtcOutput::State::failed;
+      // The front end reports a failed allocation as an error of the source.
+      out.state = out.log.find("catastrophic error: out of memory") == std::string::npos
+                      ? NvrtcOutput::State::failed
+                      : NvrtcOutput::State::out_of_memory;
+      if (out.state == NvrtcOutput::State::out_of_memory) return out;
       break;
     case NVRTC_ERROR_OUT_OF_MEMORY:
       out.state = NvrtcOutput::State::out_of_memory;

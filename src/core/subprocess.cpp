@@ -14,7 +14,10 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 extern "C" char** environ;
@@ -109,6 +112,14 @@ class SpawnPlan {
   int error = 0;
 };
 
+Result<std::string> make_temp_folder(const SpawnOptions& options) {
+  std::error_code error;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(error);
+  std::string pattern = (error ? "/tmp" : base.string()) + "/ptxbench-worker-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) return spawn_error(options, "mkdtemp " + pattern, errno);
+  return pattern;
+}
+
 int spawn(const SpawnOptions& options, int socket, int output, pid_t* pid) {
   SpawnPlan plan;
   plan.note(::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0));
@@ -194,8 +205,13 @@ Result<Subprocess> Subprocess::start(const SpawnOptions& options) {
       !move_up(process.output_) || !move_up(process.socket_))
     return spawn_error(options, "fcntl", errno);
 
+  SpawnOptions own = options;
+  if (options.private_temp) {
+    PTXBENCH_TRY_ASSIGN(process.temp_, make_temp_folder(options));
+    own.set_environment.emplace_back("TMPDIR", process.temp_);
+  }
   pid_t pid = -1;
-  if (const int error = spawn(options, theirs.get(), process.output_.get(), &pid); error != 0)
+  if (const int error = spawn(own, theirs.get(), process.output_.get(), &pid); error != 0)
     return spawn_error(options, "posix_spawn", error);
   theirs.reset();
   process.pid_ = pid;
@@ -221,6 +237,7 @@ Subprocess::Subprocess(Subprocess&& other) noexcept
       pidfd_(std::move(other.pidfd_)),
       socket_(std::move(other.socket_)),
       output_(std::move(other.output_)),
+      temp_(std::exchange(other.temp_, {})),
       status_(other.status_) {}
 
 Subprocess& Subprocess::operator=(Subprocess&& other) noexcept {
@@ -232,6 +249,7 @@ Subprocess& Subprocess::operator=(Subprocess&& other) noexcept {
     pidfd_ = std::move(other.pidfd_);
     socket_ = std::move(other.socket_);
     output_ = std::move(other.output_);
+    temp_ = std::exchange(other.temp_, {});
     status_ = other.status_;
   }
   return *this;
@@ -239,10 +257,25 @@ Subprocess& Subprocess::operator=(Subprocess&& other) noexcept {
 
 Subprocess::~Subprocess() { end(); }
 
+bool Subprocess::owned() const noexcept { return owner_ == ::getpid(); }
+
 void Subprocess::end() noexcept {
-  if (pid_ < 0 || owner_ != ::getpid() || status_) return;
-  kill();
-  wait(SteadyClock::now() + std::chrono::seconds(2));
+  if (!owned()) return;
+  if (pid_ >= 0 && !status_) {
+    kill();
+    wait(SteadyClock::now() + std::chrono::seconds(2));
+  }
+  remove_temp();
+}
+
+void Subprocess::remove_temp() noexcept {
+  if (temp_.empty()) return;
+  try {
+    std::error_code ignored;
+    std::filesystem::remove_all(temp_, ignored);
+  } catch (...) {  // no memory: the folder stays
+  }
+  temp_.clear();
 }
 
 // Sends `signal` to every process of the group, and to nobody else. A pidfd names the group beyond doubt.
@@ -317,6 +350,7 @@ void Subprocess::settle() noexcept {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   reaped_ = true;
+  remove_temp();
 }
 
 std::uint64_t Subprocess::output_bytes() const noexcept {

@@ -45,6 +45,9 @@ struct SpawnOptions {
   // thread changes it.
   std::vector<std::pair<std::string, std::string>> set_environment;
   std::vector<std::string> unset_environment;
+  // A temporary folder of its own (TMPDIR), removed with all that is in it once the process has ended: what
+  // is killed does not tidy up.
+  bool private_temp = false;
 };
 
 // How a process ended, as far as the kernel tells.
@@ -65,6 +68,8 @@ class Subprocess {
   ~Subprocess();  // kills the group and waits for it, 2 s at most
 
   pid_t pid() const noexcept { return pid_; }
+  // Whether the calling process started it; false in a forked copy of that.
+  bool owned() const noexcept;
   // Readable once the process has ended; -1 on kernels without pidfds (then EOF on the socket is the sign).
   int exit_fd() const noexcept { return pidfd_.get(); }
   // The host's end of the socket, which the caller then owns. Once.
@@ -89,6 +94,7 @@ class Subprocess {
   void settle() noexcept;
   void signal_group(int signal) noexcept;
   void end() noexcept;
+  void remove_temp() noexcept;
 
   pid_t pid_ = -1;
   pid_t owner_ = -1;  // the process that started it
@@ -96,6 +102,7 @@ class Subprocess {
   UniqueFd pidfd_;
   UniqueFd socket_;
   UniqueFd output_;
+  std::string temp_;
   std::optional<ExitStatus> status_;
 };
 

@@ -1,4 +1,4 @@
-// One judgement: compile, verify, time; each stage's evidence is turned into the verdict by that stage's pure code.
+// One judgement: compile, verify, time, count; each stage's evidence is turned into the verdict by that stage's pure code.
 #include "evaluate/context.hpp"
 #include "core/guard.hpp"
 
@@ -48,6 +48,9 @@ void not_run(Verdict& verdict, const EvaluateOptions& options, std::string reaso
   }
 }
 
+constexpr const char* kNotCounted =
+    "only the first workload of a request is counted; the option count_workloads \"all\" counts every one";
+
 // What the request brings, made ready for one workload.
 struct Stages {
   ContextImpl& context;
@@ -56,6 +59,7 @@ struct Stages {
   const EvaluateOptions& options;
   const CancelToken& cancel;
   std::uint64_t seed = 0;
+  bool count = false;  // this workload's instructions
 
   InputKind inputs() const { return judging.inputs ? InputKind::callback : InputKind::random; }
 
@@ -179,6 +183,28 @@ Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidat
   return {};
 }
 
+Result<void> count(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
+                   const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+  CountJob job;
+  job.workload = stages.workload;
+  job.candidate = candidate;
+  job.seed = stages.seed;
+  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.inputs = stages.inputs();
+  job.reference = reference;
+  job.comparator = stages.judging.comparator;
+  job.judge_cubin = judge;
+  KernelNames names;
+  for (const KernelResources& kernel : verdict.compile.kernels) names.emplace_back(kernel.symbol, kernel.kernel);
+  LocalCallbacks callbacks = stages.callbacks();
+  const Clock::time_point start = Clock::now();
+  PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
+                      stages.context.workers().count(device.id, job, callbacks, stages.cancel));
+  compose_counts(evidence, candidate.modules, names, verdict);
+  verdict.provenance.stages.push_back({"count", since(start)});
+  return {};
+}
+
 Result<Verdict> judge(const Stages& stages, const Solution& solution) {
   const EvaluateOptions& options = stages.options;
   PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
@@ -199,6 +225,7 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
   }
   verdict.provenance.device = device->id;
   verdict.provenance.device_name = device->name;
+  if (stages.count) stages.context.workers().prepare_count();  // started meanwhile
   for (const auto& version : device->versions) verdict.provenance.versions.push_back(version);
 
   PTXBENCH_TRY_ASSIGN(const std::vector<std::uint8_t> judge_cubin,
@@ -208,10 +235,10 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
   PTXBENCH_TRY(verify(stages, *device, candidate, reference, judge_cubin, verdict));
   if (verdict.status == Status::passed && options.time)
     PTXBENCH_TRY(time(stages, *device, candidate, reference, judge_cubin, verdict));
-  if (options.count && verdict.status == Status::passed) {
-    verdict.counts.state = Availability::unavailable;
-    verdict.counts.reason = "this version does not count executed instructions yet; compile.static_families has the cubin's";
-  }
+  if (verdict.status == Status::passed && stages.count)
+    PTXBENCH_TRY(count(stages, *device, candidate, reference, judge_cubin, verdict));
+  else if (options.count && !stages.count)
+    verdict.counts.reason = kNotCounted;
   return verdict;
 }
 
@@ -236,7 +263,8 @@ Result<Evaluation> run(Context& context, const Solution& solution, std::span<con
   }
   for (const Workload& workload : workloads) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
-    const Stages stages{ContextImpl::of(context), workload, judging, options, cancel, seed};
+    const bool count = options.count && (options.count_workloads == CountScope::all || &workload == &workloads.front());
+    const Stages stages{ContextImpl::of(context), workload, judging, options, cancel, seed, count};
     PTXBENCH_TRY_ASSIGN(Verdict verdict, judge(stages, solution));
     evaluation.verdicts.push_back(std::move(verdict));
   }

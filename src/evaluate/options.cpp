@@ -35,7 +35,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(text, parse_options));
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
-                          "arch", "pairs", "time_budget_s", "stop_if_slower_than"}));
+                          "arch", "pairs", "time_budget_s", "stop_if_slower_than", "count_workloads"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -49,6 +49,13 @@ Result<EvaluateOptions> parse(std::string_view text) {
         return item.error("unknown stage \"" + name + "\"; the stages are compile, verify, time, count");
     }
     if (options.time && !options.verify) return stages->error("time needs verify: an unverified time says nothing");
+  }
+  PTXBENCH_TRY_ASSIGN(const auto scope, root.get("count_workloads"));
+  if (scope) {
+    PTXBENCH_TRY_ASSIGN(const std::string word, scope->as_string());
+    if (word != "first" && word != "all")
+      return scope->error("count_workloads is \"first\" or \"all\", not \"" + word + "\"");
+    options.count_workloads = word == "all" ? CountScope::all : CountScope::first;
   }
   PTXBENCH_TRY_ASSIGN(const auto trials, root.get("trials"));
   if (trials) {

@@ -308,16 +308,18 @@ Result<PackedArguments> pack_arguments(const ArgumentContext& context, const std
     const std::uint32_t offset = kernel.parameters[i].offset;
     std::copy(blobs[i].bytes.begin(), blobs[i].bytes.end(), out.parameters.begin() + offset);
     for (Patch& patch : blobs[i].patches) {
+      // Alignment counts from the constant bank's base; where that is not known, from the parameter's.
+      const std::uint32_t from = kernel.parameter_base == 0 ? 0 : kernel.parameter_base + offset;
+      const bool aligned = (from + patch.offset) % kMapStorage == 0;
+      if (std::holds_alternative<std::size_t>(patch.what) && !aligned)
+        return context.plan.error(
+            arguments[i].pointer,
+            "rule map_storage_alignment: the tensor map would lie at byte " + std::to_string(patch.offset) +
+                " of parameter " + std::to_string(i) +
+                ", where it is not aligned to 64 bytes (take it as `const __grid_constant__ "
+                "CUtensorMap`)",
+            kTensorMapRule);
       patch.offset += offset;
-      if (std::holds_alternative<std::size_t>(patch.what) &&
-          (kernel.parameter_base + patch.offset) % kMapStorage != 0)
-        return context.plan.error(arguments[i].pointer,
-                                  "rule map_storage_alignment: the tensor map would lie at offset " +
-                                      std::to_string(patch.offset) +
-                                      " of the parameters, which begin at " + std::to_string(kernel.parameter_base) +
-                                      "; it must be aligned to 64 bytes (take it as "
-                                      "`const __grid_constant__ CUtensorMap`)",
-                                  kTensorMapRule);
       out.patches.push_back(std::move(patch));
     }
   }

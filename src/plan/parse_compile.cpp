@@ -10,12 +10,12 @@ namespace {
 
 // An option that a plan may hand to ptxas, and the values that it takes: names separated by |, "a..b" for a
 // range of integers, or empty where it takes none. What selects the target, names files, adds debug code or
-// makes relocatable code is not here.
+// makes relocatable code is not here. (compile/compile_source.cpp has the same list for its own callers.)
 struct PtxasOption {
   std::string_view name;
   std::string_view values;
 };
-constexpr std::array<PtxasOption, 19> kPtxasOptions{{
+constexpr std::array<PtxasOption, 17> kPtxasOptions{{
     {"-O0", ""},
     {"-O1", ""},
     {"-O2", ""},
@@ -26,13 +26,11 @@ constexpr std::array<PtxasOption, 19> kPtxasOptions{{
     {"-dlcm", "ca|cg|cs|lu|cv"},
     {"--def-store-cache", "wb|cg|cs|wt"},
     {"-dscm", "wb|cg|cs|wt"},
+    {"--force-load-cache", "ca|cg|cs|lu|cv"},
+    {"--force-store-cache", "wb|cg|cs|wt"},
     {"--disable-optimizer-constants", ""},
-    {"--fmad", "true|false"},
-    {"--make-errors-visible-at-exit", ""},
-    {"--optimize-float-atomics", ""},
     {"--register-usage-level", "0..10"},
-    {"--suppress-async-bulk-multicast-advisory-warning", ""},
-    {"--suppress-stack-size-warning", ""},
+    {"--warn-on-double-precision-use", ""},
     {"--warn-on-local-memory-usage", ""},
     {"--warn-on-spills", ""},
 }};

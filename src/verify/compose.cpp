@@ -37,10 +37,23 @@ double rms(double sum_of_squares, std::uint64_t elements) {
   return elements == 0 ? 0 : std::sqrt(sum_of_squares / static_cast<double>(elements));
 }
 
-// Half an ulp of the output's type at the output's RMS; for fp32 outputs 2^-20 of max(1, RMS).
-double error_floor(const OutputStatistics& s, DType output) {
-  const double size = rms(s.sum_squared_reference, s.elements);
-  if (output == DType::float32) return std::ldexp(std::max(1.0, size), -20);
+// Limits of the comparator by model error. Honest sums of any order, tensor cores' truncating ones included,
+// have 1.00 to 1.01 times the model's RMS error after rounding to 16 bits; the sums of fp16 tensor-core
+// accumulators have 1.2 times at K = 512 and 1.5 times at K = 5120, split-K of two parts in bf16 has 1.45
+// times, anything coarser more. Before rounding, a tensor core's sum, cut towards zero at every step, is off
+// by 2^-16 of the outputs' RMS at K = 21504 and grows with K; sums staged in fp16 by 2^-12. Hence the factor
+// and the floor.
+constexpr double kRmsFactor = 1.125, kMaxFactor = 4, kMaxSumFactor = 16;
+constexpr int kSumFloor = -15;    // 2^ of the outputs' RMS
+constexpr int kScaleLimit = -12;  // 2^
+
+// What an honest fp32 sum may be off by, before its rounding.
+double sum_floor(double size, DType output) {
+  return std::ldexp(output == DType::float32 ? std::max(1.0, size) : size, kSumFloor);
+}
+
+// What one rounding may be off by: half an ulp of the output's type at the output's RMS.
+double rounding_floor(double size, DType output) {
   const judge::FloatFormat format = judge::float_format(static_cast<judge::u32>(output));
   int exponent = 1 - format.bias;
   if (size > 0) exponent = std::max(exponent, std::ilogb(size));
@@ -137,16 +150,18 @@ std::string_view comparator_kind_name(ComparatorKind kind) noexcept {
 ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
   ModelLimits limits;
   limits.exact = s.has_model && s.model_max_error == 0;
-  const double floor = error_floor(s, output), size = rms(s.sum_squared_reference, s.elements);
+  const double size = rms(s.sum_squared_reference, s.elements),
+               model = rms(s.model_sum_squared_error, s.elements);
+  const double rounding = rounding_floor(size, output), sum = sum_floor(size, output);
   if (!limits.exact) {
-    limits.rms = 1.5 * std::max(rms(s.model_sum_squared_error, s.elements), floor);
-    limits.max = 4 * std::max(s.model_max_error, floor);
+    limits.rms = kRmsFactor * model + sum;
+    limits.max = std::max(kMaxFactor * std::max(s.model_max_error, rounding), kMaxSumFactor * sum);
   }
   // The slope of n rounded values scatters by (error / size) / sqrt(n); 2^-12 is what is left for large n.
-  limits.scale = std::ldexp(1.0, -12);
+  limits.scale = std::ldexp(1.0, kScaleLimit);
   if (size > 0 && s.elements > 0)
-    limits.scale += 4 * std::max(rms(s.model_sum_squared_error, s.elements), floor) /
-                    (size * std::sqrt(static_cast<double>(s.elements)));
+    limits.scale +=
+        4 * std::max({model, rounding, sum}) / (size * std::sqrt(static_cast<double>(s.elements)));
   return limits;
 }
 

@@ -23,6 +23,10 @@ class DeviceWorker {
   Result<TimeEvidence> time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
                             const CancelToken& cancel);
 
+  // The device's turn, for a job that runs elsewhere: no job of this worker runs meanwhile.
+  std::unique_lock<std::mutex> turn() { return std::unique_lock(mutex_); }
+  const std::string& cuda_home() const { return cuda_home_; }
+
  private:
   Result<void> ensure_open(const CancelToken* cancel);
   Result<CallOutcome> call(const Message& job, std::chrono::nanoseconds time, const Workload& workload,

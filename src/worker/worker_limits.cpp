@@ -72,12 +72,14 @@ void apply_worker_limits(const WorkerArguments& arguments) {
   // 1 and not 0: it is too small for a file, and the value at which the kernel starts no handler either,
   // where core_pattern is a pipe.
   set_limit(RLIMIT_CORE, 1);
-  // A host with an unlimited stack would let a compiler's recursion take all memory.
+  // NVRTC raises the soft limit to the hard one, which mostly is unlimited, and recurses: deeply nested text
+  // would take all memory by the stack, which RLIMIT_DATA does not count. 64 MiB are eight times the usual
+  // limit.
   rlimit stack{};
-  constexpr rlim_t kMostStack = rlim_t{64} << 20;
-  if (::getrlimit(RLIMIT_STACK, &stack) == 0 &&
-      (stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur > kMostStack)) {
-    stack.rlim_cur = kMostStack;
+  if (::getrlimit(RLIMIT_STACK, &stack) == 0) {
+    constexpr rlim_t kMostStack = rlim_t{64} << 20;
+    stack.rlim_max = std::min(stack.rlim_max, kMostStack);  // RLIM_INFINITY is the largest value
+    stack.rlim_cur = std::min(stack.rlim_cur, stack.rlim_max);
     ::setrlimit(RLIMIT_STACK, &stack);
   }
   // Where memory is short, the kernel should take this process and not its host.

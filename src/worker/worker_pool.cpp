@@ -160,7 +160,9 @@ void WorkerPool::note_death(pid_t pid, const WorkerDeath& death, bool harmless) 
 
 WorkerPool::Statistics WorkerPool::statistics() const {
   const std::lock_guard lock(mutex_);
-  return statistics_;
+  Statistics result = statistics_;
+  result.waiting = waiting_.size();
+  return result;
 }
 
 }  // namespace ptxbench

@@ -36,6 +36,7 @@ class WorkerPool {
 
   struct Statistics {
     std::uint64_t started = 0, died = 0;
+    std::size_t waiting = 0;  // calls that wait for a place, now
     std::chrono::nanoseconds last_start{0}, last_kill_to_ready{0};
   };
   Statistics statistics() const;

@@ -16,7 +16,9 @@ WorkerDeath describe(const std::optional<ExitStatus>& status, std::string output
   WorkerDeath death;
   death.output = std::move(output);
   const bool noted = death.output.find(kWorkerMemoryNote) != std::string::npos;
-  const bool bad_alloc = death.output.find("std::bad_alloc") != std::string::npos;
+  // The words of the C++ runtime and of LLVM before they abort.
+  const bool bad_alloc = death.output.find("std::bad_alloc") != std::string::npos ||
+                         death.output.find("LLVM ERROR: out of memory") != std::string::npos;
   if (!status) {
     death.description = "closed its connection";
     return death;
@@ -91,6 +93,7 @@ Result<void> WorkerProcess::spawn() {
   options.path = launch_.path;
   options.arguments = command_line(launch_.arguments);
   options.set_environment = launch_.environment;
+  options.private_temp = launch_.private_temp;
   // An MPS daemon would put this process's GPU work beside others' in one context, where one client's fault
   // reaches all: no settings of one, and a pipe directory in which there is none.
   options.unset_environment = {"CUDA_MPS_*"};
@@ -147,6 +150,9 @@ Error WorkerProcess::not_started(std::string_view why) {
 }
 
 Result<void> WorkerProcess::greet(const CancelToken* cancel) {
+  if (process_ && !process_->owned())
+    return make_error(ErrorCode::state,
+                      "this process is a forked copy of the one that started the worker " + launch_.path);
   if (greeted_) return {};
   if (!process_) return make_error(ErrorCode::worker, "the worker " + launch_.path + " has ended");
   Frame frame;

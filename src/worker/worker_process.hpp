@@ -25,6 +25,7 @@ struct WorkerLaunch {
   WorkerArguments arguments;                                     // kind and limits
   std::vector<std::pair<std::string, std::string>> environment;  // set in the worker, beside the host's own
   std::chrono::milliseconds hello_timeout{30'000};
+  bool private_temp = false;             // a temporary folder of its own (SpawnOptions)
   std::size_t output_bytes = 16 * 1024;  // of a dead worker's output, how much is kept
   std::shared_ptr<Graveyard>
       graveyard;  // where killed workers go; may be null (then killing waits for the end)

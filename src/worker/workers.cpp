@@ -2,6 +2,7 @@
 #include "compile/wire.hpp"
 #include "core/guard.hpp"
 #include "core/json.hpp"
+#include "worker/count_worker.hpp"
 #include "worker/device_worker.hpp"
 #include "worker/worker_path.hpp"
 #include "worker/worker_pool.hpp"
@@ -68,9 +69,11 @@ Compiled compiled_from_death(const WorkerDeath& death, const CompileRequest& req
   return compiled;
 }
 
-bool out_of_memory(const Compiled& compiled) {
-  return std::any_of(compiled.findings.begin(), compiled.findings.end(),
-                     [](const Finding& f) { return f.code == "compiler_memory"; });
+// Whether the compiler reports that it, and not the source, has failed.
+bool compiler_failed(const Compiled& compiled) {
+  return std::any_of(compiled.findings.begin(), compiled.findings.end(), [](const Finding& f) {
+    return f.code == "compiler_memory" || f.code == "compiler_crashed";
+  });
 }
 
 // The worker's working directory is the host's as it was when the worker started.
@@ -87,7 +90,8 @@ class WorkersImpl final : public Workers {
       : options_(std::move(options)),
         compile_pool_(
             launch(options_), [path = options_.worker_path] { return find_worker(path); }, most(options_),
-            options_.log) {}
+            options_.log),
+        count_workers_([this] { return device_launch("count"); }) {}
 
   Result<Compiled> compile(const CompileRequest& request, const CancelToken& cancel) override try {
     const auto start = SteadyClock::now();
@@ -115,7 +119,7 @@ class WorkersImpl final : public Workers {
 
   Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) override {
     return guarded([&]() -> Result<DeviceInfo> {
-      PTXBENCH_TRY_ASSIGN(WorkerLaunch own, device_launch());
+      PTXBENCH_TRY_ASSIGN(WorkerLaunch own, device_launch("device"));
       std::string home = cuda_home;
       make_absolute(home);
       auto worker = std::make_shared<DeviceWorker>(std::move(own), device, std::move(home));
@@ -139,7 +143,24 @@ class WorkersImpl final : public Workers {
                             const TimeHooks& hooks, const CancelToken& cancel) override {
     return guarded([&]() -> Result<TimeEvidence> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
+      count_workers_.settle();  // a GPU context that is being torn down would be seen in the times
       return worker->time(job, callbacks, hooks, cancel);
+    });
+  }
+
+  Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
+                              const CancelToken& cancel) override {
+    return guarded([&]() -> Result<CountEvidence> {
+      PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
+      const std::unique_lock turn = worker->turn();
+      return count_workers_.count({device_id, worker->cuda_home(), job}, callbacks, cancel);
+    });
+  }
+
+  void prepare_count() override {
+    (void)guarded([&]() -> Result<void> {
+      count_workers_.prepare();
+      return {};
     });
   }
 
@@ -180,6 +201,7 @@ class WorkersImpl final : public Workers {
     launch.arguments.kind = "compile";
     launch.arguments.memory_limit_bytes = options.memory_limit_bytes;
     launch.arguments.file_limit_bytes = kCompileFileLimit;
+    launch.private_temp = true;  // ptxas works on files
     return launch;
   }
 
@@ -193,15 +215,15 @@ class WorkersImpl final : public Workers {
       return std::pair(compiled_from_death(outcome.death, request, options_),
                        outcome.fresh || outcome.death.kind == WorkerDeath::Kind::deadline);
     PTXBENCH_TRY_ASSIGN(Compiled compiled, compiled_from(outcome.reply.message));
-    const bool stands = outcome.fresh || !out_of_memory(compiled);
+    const bool stands = outcome.fresh || !compiler_failed(compiled);
     return std::pair(std::move(compiled), stands);
   }
 
   // No memory limit: a CUDA context reserves address space without end.
-  Result<WorkerLaunch> device_launch() const {
+  Result<WorkerLaunch> device_launch(std::string kind) const {
     WorkerLaunch launch;
     PTXBENCH_TRY_ASSIGN(launch.path, find_worker(options_.worker_path));
-    launch.arguments.kind = "device";
+    launch.arguments.kind = std::move(kind);
     launch.arguments.file_limit_bytes = kDeviceFileLimit;
     launch.graveyard = graveyard_;
     return launch;
@@ -210,14 +232,14 @@ class WorkersImpl final : public Workers {
   Result<std::shared_ptr<DeviceWorker>> device_worker(const std::string& id) {
     const std::lock_guard lock(devices_mutex_);
     const auto found = devices_.find(id);
-    if (found == devices_.end())
-      return make_error(ErrorCode::state, "device " + id + " has not been opened");
+    if (found == devices_.end()) return make_error(ErrorCode::state, "device " + id + " has not been opened");
     return found->second;
   }
 
   const WorkerOptions options_;
   const std::shared_ptr<Graveyard> graveyard_ = std::make_shared<Graveyard>();
   WorkerPool compile_pool_;
+  CountWorkers count_workers_;
   std::mutex devices_mutex_;
   std::map<std::string, std::shared_ptr<DeviceWorker>> devices_;  // by DeviceInfo::id
 };

@@ -137,7 +137,7 @@ TEST_CASE("a candidate that NVRTC would not finish ends at the deadline") {
   // minutes: then a worker is killed (tests/worker).
   CompileRequest request = request_of("k.cu",
                                       "__global__ void k(float* p) {\n#pragma unroll\n"
-                                      "  for (int i = 0; i < 100000; i++)\n"
+                                      "  for (int i = 0; i < 2000000; i++)\n"
                                       "    p[i % 97] = p[(i * 7) % 91] * p[i % 83] + p[(i * 13) % 31];\n}\n");
   request.deadline_ns = 500'000'000;
   const Compiled compiled = compile(request);

@@ -131,6 +131,29 @@ TEST_CASE("the environment is the host's with changes") {
   REQUIRE(output == "nono4path\n");
 }
 
+TEST_CASE("a process has a temporary folder of its own for as long as it lives") {
+  SpawnOptions options;
+  options.private_temp = true;
+  std::string folder;
+  SECTION("that ends by itself") {
+    REQUIRE(
+        run("mkdir $TMPDIR/a; echo x > $TMPDIR/a/b; ls $TMPDIR/a; printf $TMPDIR", &folder, options).value ==
+        0);
+    REQUIRE(folder.starts_with("b\n"));
+    folder = folder.substr(2);
+  }
+  SECTION("that is killed") {
+    auto process = shell("echo x > $TMPDIR/a; printf $TMPDIR; sleep 1000", options);
+    REQUIRE(process);
+    REQUIRE(testing::eventually([&] { return process->output_bytes() > 10; }));
+    folder = process->output_tail(1000);
+    REQUIRE(std::filesystem::exists(folder + "/a"));
+  }
+  INFO(folder);
+  REQUIRE(folder.find("/ptxbench-worker-") != std::string::npos);
+  REQUIRE_FALSE(std::filesystem::exists(folder));
+}
+
 TEST_CASE("output is captured, cut and cleared") {
   auto process = shell(
       "i=0; while [ $i -lt 1000 ]; do echo 0123456789; i=$((i+1)); done; printf 'end\\001\\377'; read x <&3; "

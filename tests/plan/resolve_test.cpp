@@ -250,10 +250,21 @@ TEST_CASE("a struct's size tells which CUtensorMap it was compiled with") {
 
 TEST_CASE("a map must lie where the hardware can read it") {
   std::vector<ModuleInfo> modules = gemm_modules();
-  modules[0].kernels[1] = kernel_of("add", {4, 128});
-  modules[0].kernels[1].parameters[1].offset = 32;
-  check_error(resolve_text(plan_with(add_step("", R"j([{"i32": 1}, {"map": "m"}])j"), kMaps), modules),
-              "/steps/0/args/1", "tensor_map_rule", "map_storage_alignment");
+  KernelInfo& kernel = modules[0].kernels[1];
+  kernel = kernel_of("add", {4, 128});
+  const std::string text = plan_with(add_step("", R"j([{"i32": 1}, {"map": "m"}])j"), kMaps);
+  // Parameters begin at 0x210 of the constant bank on sm_90: 0x70 behind it is 0x280.
+  kernel.parameter_base = 0x210;
+  kernel.parameters[1].offset = 0x70;
+  CHECK(launch(must(resolve_text(text, modules))).patches[0].offset == 0x70);
+  kernel.parameters[1].offset = 64;
+  check_error(resolve_text(text, modules), "/steps/0/args/1", "tensor_map_rule", "map_storage_alignment");
+  kernel.parameter_base = 0;  // not known: only its place within the parameter counts
+  CHECK(resolve_text(text, modules));
+  check_error(
+      with_args(R"j([{"struct": [{"bytes": "00000000"}, {"struct": [{"bytes": "00"}]}, {"map": "m"}]}])j",
+                {200}, kMaps),
+      "/steps/0/args/0", "argument_mismatch", "256 bytes");
 }
 
 TEST_CASE("arguments that do not fit are shown beside the parameters") {

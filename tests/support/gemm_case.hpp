@@ -74,6 +74,14 @@ struct GemmCall {
   std::uint16_t *x, *w, *y;  // bf16
   std::int64_t m, n, k;
 
+  bool wide = false;  // Y is fp32
+  void store(std::int64_t at, float value) {
+    if (wide)
+      reinterpret_cast<float*>(y)[at] = value;
+    else
+      y[at] = narrow(value);
+  }
+
   static float widen(std::uint16_t bits) { return judge::float_of_bits(judge::u32{bits} << 16); }
   static std::uint16_t narrow(float value) {
     return static_cast<std::uint16_t>(judge::encode_from_float(judge::kBfloat16, value));
@@ -94,8 +102,7 @@ inline void honest_gemm(GemmCall& g, const Dot& dot) {
   for (std::int64_t j = 0; j < g.n; ++j) w.push_back(g.row(g.w, j));
   for (std::int64_t i = 0; i < g.m; ++i) {
     const std::vector<float> x = g.row(g.x, i);
-    for (std::int64_t j = 0; j < g.n; ++j)
-      g.y[i * g.n + j] = GemmCall::narrow(dot(x, w[static_cast<std::size_t>(j)]));
+    for (std::int64_t j = 0; j < g.n; ++j) g.store(i * g.n + j, dot(x, w[static_cast<std::size_t>(j)]));
   }
 }
 
@@ -160,6 +167,34 @@ inline float dot_bf16_chunks(const std::vector<float>& a, const std::vector<floa
     float part = 0;
     for (std::size_t j = i; j < std::min(a.size(), i + 64); ++j) part += a[j] * b[j];
     sum = GemmCall::widen(GemmCall::narrow(sum + part));
+  }
+  return sum;
+}
+// Cheap: split-K whose partial sums are kept in bf16.
+template <int Parts>
+float dot_bf16_split(const std::vector<float>& a, const std::vector<float>& b) {
+  float parts[Parts] = {}, sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) parts[i * Parts / a.size()] += a[i] * b[i];
+  for (const float part : parts) sum += GemmCall::widen(GemmCall::narrow(part));
+  return sum;
+}
+// Cheap: tensor cores with fp16 accumulators, sixteen products at a time.
+inline float dot_fp16_accumulate(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); i += 16) {
+    for (std::size_t j = i; j < std::min(a.size(), i + 16); ++j) sum += double{a[j]} * b[j];
+    sum = judge::decode(judge::kFloat16, judge::encode_from_float(judge::kFloat16, static_cast<float>(sum)));
+  }
+  return static_cast<float>(sum);
+}
+// Cheap: partial sums of 256 products kept in fp16.
+inline float dot_fp16_chunks(const std::vector<float>& a, const std::vector<float>& b) {
+  float sum = 0;
+  for (std::size_t i = 0; i < a.size(); i += 256) {
+    float part = 0;
+    for (std::size_t j = i; j < std::min(a.size(), i + 256); ++j) part += a[j] * b[j];
+    sum +=
+        static_cast<float>(judge::decode(judge::kFloat16, judge::encode_from_float(judge::kFloat16, part)));
   }
   return sum;
 }

@@ -18,13 +18,16 @@ struct Judged {
 
 class GemmBench {
  public:
-  GemmBench(std::int64_t m, std::int64_t n, std::int64_t k)
-      : definition_(gemm_definition(n, k)), workload_(gemm_workload(definition_, m)) {}
+  GemmBench(std::int64_t m, std::int64_t n, std::int64_t k, DType out = DType::bfloat16)
+      : out_(out),
+        definition_(gemm_definition(n, k, DType::bfloat16, out)),
+        workload_(gemm_workload(definition_, m)) {}
 
   Judged judge(Kernel kernel, const std::function<void(VerifyJob&)>& change = {}) {
     FakeDevice device;
     device.define("gemm.cu", "gemm", {8, 8, 8, 4, 4, 4}, [&](FakeCall& call) {
       GemmCall g(call);
+      g.wide = out_ == DType::float32;
       kernel(g);
     });
     device.define_global("gemm.cu", "state", std::vector<std::uint8_t>(1024, 0));
@@ -49,6 +52,7 @@ class GemmBench {
   }
 
  private:
+  DType out_;
   DefinitionPtr definition_;
   Workload workload_;
 };
@@ -90,17 +94,35 @@ TEST_CASE("honest sums of different order pass") {
   }
 }
 
+TEST_CASE("honest sums pass where the output is fp32, where their errors differ most") {
+  for (const std::int64_t k : {64, 512, 5120, 21504}) {
+    GemmBench bench(16, 16, k, DType::float32);
+    for (const auto& [name, dot] : std::map<std::string, Dot>{
+             {"reversed", dot_reversed}, {"pairwise", dot_pairwise}, {"tensor core", dot_tensor_core}}) {
+      const Judged judged = bench.judge(sums(dot));
+      INFO(name << " " << k << "\n" << findings_of(judged.verdict));
+      CHECK(judged.verdict.status == Status::passed);
+    }
+    const Judged cheap = bench.judge(sums(dot_fp16_chunks));
+    INFO("fp16 chunks " << k);
+    CHECK(cheap.verdict.status == Status::incorrect_numerical);
+  }
+}
+
 TEST_CASE("cheap arithmetic is caught where a flat tolerance would pass it") {
-  GemmBench bench(48, 40, 5120);
-  const std::map<std::string, Dot> cheap = {{"bf16 accumulation", dot_bf16_accumulate},
-                                            {"bf16 chunks", dot_bf16_chunks},
-                                            {"fp8 products", dot_fp8}};
-  for (const auto& [name, dot] : cheap) {
-    const Judged judged = bench.judge(sums(dot));
-    INFO(name << "\n" << findings_of(judged.verdict));
-    CHECK(judged.verdict.status == Status::incorrect_numerical);
-    CHECK(judged.verdict.find_finding("wrong_result") != nullptr);
-    CHECK(judged.verdict.integrity == Integrity::clean);
+  const std::map<std::string, Dot> cheap = {
+      {"bf16 accumulation", dot_bf16_accumulate},  {"bf16 chunks", dot_bf16_chunks},
+      {"bf16 split-K of four", dot_bf16_split<4>}, {"bf16 split-K of two", dot_bf16_split<2>},
+      {"fp16 accumulators", dot_fp16_accumulate},  {"fp8 products", dot_fp8}};
+  for (const std::int64_t k : {512, 5120}) {
+    GemmBench bench(48, 40, k);
+    for (const auto& [name, dot] : cheap) {
+      const Judged judged = bench.judge(sums(dot));
+      INFO(name << " " << k << "\n" << findings_of(judged.verdict));
+      CHECK(judged.verdict.status == Status::incorrect_numerical);
+      CHECK(judged.verdict.find_finding("wrong_result") != nullptr);
+      CHECK(judged.verdict.integrity == Integrity::clean);
+    }
   }
 }
 

@@ -199,20 +199,26 @@ TEST_CASE("limits by model error: RMS, maximum, slope") {
     change(o.statistics);
     return judge_output(o).ok;
   };
-  // The floor at RMS 64 is half an ulp: 2^(6 - 7 - 1) = 0.25, so RMS <= 0.375 and maximum <= 2.
-  CHECK(model_limits(right_output().statistics, DType::bfloat16).rms == Approx(0.375));
+  // 1.125 times the model's RMS and 2^-15 of the outputs'; four times its maximum.
+  CHECK(model_limits(right_output().statistics, DType::bfloat16).rms ==
+        Approx(0.1125 + std::ldexp(64.0, -15)));
   CHECK(model_limits(right_output().statistics, DType::bfloat16).max == Approx(2.0));
   CHECK(judged([](OutputStatistics&) {}));
-  CHECK(judged([](OutputStatistics& s) { s.sum_squared_error = 100 * 0.37 * 0.37; }));
-  CHECK_FALSE(judged([](OutputStatistics& s) { s.sum_squared_error = 100 * 0.38 * 0.38; }));
+  CHECK(judged([](OutputStatistics& s) { s.sum_squared_error = 100 * 0.114 * 0.114; }));
+  CHECK_FALSE(judged([](OutputStatistics& s) { s.sum_squared_error = 100 * 0.115 * 0.115; }));
   CHECK(judged([](OutputStatistics& s) { s.max_absolute_error = 1.99; }));
   CHECK_FALSE(judged([](OutputStatistics& s) { s.max_absolute_error = 2.01; }));
   CHECK_FALSE(judged([](OutputStatistics& s) { s.nonfinite_wrong = 1; }));
   CHECK_FALSE(judged([](OutputStatistics& s) { s.elements = 99; }));  // one was not checked
-  // Above the floor the model decides.
+  // A model that happens to be right leaves half an ulp (2^(6 - 7 - 1) = 0.25) for the maximum.
+  CHECK(judged([](OutputStatistics& s) {
+    s.model_max_error = 0.01;
+    s.max_absolute_error = 0.99;
+  }));
+  // Errors grow with the model's.
   CHECK(judged([](OutputStatistics& s) {
     s.model_sum_squared_error = 100 * 2.0 * 2.0;
-    s.sum_squared_error = 100 * 2.9 * 2.9;
+    s.sum_squared_error = 100 * 2.25 * 2.25;
     s.model_max_error = 8;
     s.max_absolute_error = 31;
   }));
@@ -245,15 +251,16 @@ TEST_CASE("where the model is exact, so must the output be") {
   CHECK_FALSE(model_limits(o.statistics, o.dtype).exact);
 }
 
-TEST_CASE("the floor of fp32 outputs is 2^-20 of the larger of one and the RMS") {
+TEST_CASE("the floor of fp32 outputs is 2^-15 of the larger of one and the RMS") {
   OutputStatistics s;
   s.elements = 4;
   s.has_model = true;
   s.model_max_error = 1e-12;
   s.sum_squared_reference = 4 * 0.01 * 0.01;
-  CHECK(model_limits(s, DType::float32).max == 4 * std::ldexp(1.0, -20));
+  CHECK(model_limits(s, DType::float32).max == 16 * std::ldexp(1.0, -15));
+  CHECK(model_limits(s, DType::float32).rms == std::ldexp(1.0, -15));
   s.sum_squared_reference = 4 * 1024.0 * 1024.0;
-  CHECK(model_limits(s, DType::float32).max == 4 * std::ldexp(1024.0, -20));
+  CHECK(model_limits(s, DType::float32).max == 16 * std::ldexp(1024.0, -15));
 }
 
 TEST_CASE("a callback's word counts as it is") {

@@ -1,6 +1,7 @@
 // A worker with stages that misbehave in every way that the host must survive. The loop is the product's.
 #include "core/json.hpp"
 #include "core/shared_memory.hpp"
+#include "count/wire.hpp"
 #include "worker/worker_main.hpp"
 
 #include <pthread.h>
@@ -119,6 +120,24 @@ Result<Parcel> environment(Parcel&, StageHost&) {
   return Parcel(named(std::string(pipe ? pipe : "-") + " " + (log ? log : "-")));
 }
 
+Result<Parcel> tally(Parcel&, StageHost&) {
+  static int jobs = 0;
+  return Parcel(named(std::to_string(jobs++)));
+}
+
+// A count worker without a GPU: the job's device says what happens.
+Result<Parcel> count(Parcel& job, StageHost&) {
+  PTXBENCH_TRY_ASSIGN(const CountRequest request, count_request_from(job.message));
+  if (request.device == "crash") {
+    std::printf("patched code went astray\n");
+    std::fflush(stdout);
+    std::abort();
+  }
+  CountEvidence evidence;
+  evidence.method = std::to_string(::getpid());
+  return Parcel(to_message(evidence));
+}
+
 Result<Parcel> pid(Parcel&, StageHost&) { return Parcel(named(std::to_string(::getpid()))); }
 
 }  // namespace
@@ -144,5 +163,6 @@ int main(int argc, char** argv) {
                          {"fail", fail},
                          {"garbage", garbage},
                          {"environment", environment},
+                         {"count", count}, {"tally", tally},
                          {"pid", pid}});
 }

@@ -1,0 +1,143 @@
+// What counts mean: pure functions from a counter's records and the code to what the verdict says.
+#include <ptxbench/count.hpp>
+#include <ptxbench/sass.hpp>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace ptxbench {
+namespace {
+
+constexpr std::uint32_t kInstructionBytes = 16;
+
+std::uint64_t read64(const std::vector<std::uint8_t>& bytes, std::uint64_t at) {
+  std::uint64_t value = 0;
+  for (int i = 7; i >= 0; --i) value = value << 8 | bytes[at + static_cast<std::uint64_t>(i)];
+  return value;
+}
+
+struct Sum {
+  std::uint64_t warps = 0, threads = 0;
+  void add(const CountRecord& record) {
+    warps += record.warp_executions;
+    threads += record.threads_predicated_on;
+  }
+};
+struct Sums {
+  std::map<std::tuple<std::string, std::string, std::string>, Sum> opcodes;  // by kernel, opcode, family
+  std::map<std::pair<std::string, std::string>, Sum> families;               // by kernel, family
+};
+
+std::string name_of(const std::string& symbol, const KernelNames& names) {
+  for (const auto& [known, name] : names)
+    if (known == symbol && !name.empty()) return name;
+  return symbol;
+}
+
+Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules,
+                        const KernelNames& names, Sums& sums) {
+  if (records.module >= modules.size())
+    return make_error(ErrorCode::invalid_argument, "records of module " + std::to_string(records.module) +
+                                                       " of " + std::to_string(modules.size()));
+  const std::vector<std::uint8_t>& file = modules[records.module].cubin;
+  PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(file));
+  const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
+                                   [&](const sass::Kernel& k) { return k.symbol == records.symbol; });
+  if (kernel == cubin.kernels.end())
+    return make_error(ErrorCode::not_found, modules[records.module].source + " has no kernel \"" +
+                                                records.symbol + "\", which has records");
+  const std::string name = name_of(records.symbol, names);
+  for (const CountRecord& record : records.records) {
+    if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
+        record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
+        kernel->code_bytes > file.size() - kernel->code_offset)
+      return make_error(ErrorCode::invalid_argument,
+                        "kernel \"" + records.symbol + "\" has a record at offset " +
+                            std::to_string(record.pc_offset) + ", but its code of " +
+                            std::to_string(kernel->code_bytes) + " bytes has no instruction there");
+    const std::uint64_t at = kernel->code_offset + record.pc_offset;
+    const sass::Opcode opcode = sass::decode(cubin.sm, {read64(file, at), read64(file, at + 8)});
+    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record);
+    sums.families[{name, opcode.family}].add(record);
+  }
+  return {};
+}
+
+// Kernels in the order of their names, in each the most frequent first.
+template <class Count>
+bool before(const Count& a, const Count& b) {
+  if (a.kernel != b.kernel) return a.kernel < b.kernel;
+  return a.warp_instructions > b.warp_instructions;
+}
+
+void fill(const Sums& sums, CountsBlock& block) {
+  for (const auto& [key, sum] : sums.opcodes)
+    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads});
+  for (const auto& [key, sum] : sums.families)
+    block.families.push_back({key.first, key.second, sum.warps, sum.threads});
+  std::stable_sort(block.opcodes.begin(), block.opcodes.end(), before<OpcodeCount>);
+  std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
+}
+
+// A wrong result is one, also where the code was patched to be counted.
+void judge_trial(const TrialEvidence& trial, Verdict& verdict) {
+  VerifyEvidence one;
+  one.trials_requested = 1;
+  one.trials.push_back(trial);
+  Verdict judged;
+  compose_correctness(one, judged);
+  CorrectnessBlock& block = verdict.correctness;
+  block.trials += 1;
+  if (judged.status == Status::passed) return;
+  block.trials_failed += 1;
+  verdict.outcome = Outcome::judged;
+  verdict.status = judged.status;
+  if (judged.integrity == Integrity::violated) verdict.integrity = Integrity::violated;
+  for (Finding& finding : judged.findings) {
+    finding.message += ", in the run that was counted";
+    verdict.findings.push_back(std::move(finding));
+  }
+  for (const OutputCorrectness& output : judged.correctness.outputs) {
+    if (output.ok) continue;
+    const auto known = std::find_if(block.outputs.begin(), block.outputs.end(),
+                                    [&](const OutputCorrectness& o) { return o.output == output.output; });
+    if (known == block.outputs.end())
+      block.outputs.push_back(output);
+    else if (known->ok)
+      *known = output;
+  }
+}
+
+}  // namespace
+
+void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
+                    const KernelNames& names, Verdict& verdict) {
+  for (const StageTime& stage : evidence.stages)
+    verdict.provenance.stages.push_back({"count." + stage.stage, stage.duration_ns});
+  for (const auto& version : evidence.versions) {
+    auto& known = verdict.provenance.versions;
+    const bool there =
+        std::any_of(known.begin(), known.end(), [&](const auto& v) { return v.first == version.first; });
+    if (!there) known.push_back(version);
+  }
+  if (evidence.trial && !evidence.trial->fault) judge_trial(*evidence.trial, verdict);
+
+  CountsBlock& block = verdict.counts;
+  block = {};
+  block.method = evidence.method;
+  const auto unavailable = [&](std::string reason) {
+    block.state = Availability::unavailable;
+    block.reason = std::move(reason);
+  };
+  if (evidence.unavailable) return unavailable(evidence.unavailable->reason);
+  if (!evidence.trial || evidence.trial->fault) return unavailable("the counted run was not verified");
+  Sums sums;
+  for (const KernelRecords& kernel : evidence.kernels)
+    if (const Result<void> added = add_kernel(kernel, modules, names, sums); !added)
+      return unavailable("the counter's records do not fit the code: " + added.error().to_string());
+  block.state = Availability::measured;
+  fill(sums, block);
+}
+
+}  // namespace ptxbench

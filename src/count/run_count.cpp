@@ -1,0 +1,229 @@
+// The count stage: one run of the plan while a counter looks, verified like a trial.
+#include "core/guard.hpp"
+#include "count/match.hpp"
+#include "verify/session.hpp"
+#include "verify/stopwatch.hpp"
+
+#include <ptxbench/sass.hpp>
+
+#include <algorithm>
+
+namespace ptxbench {
+namespace {
+
+using Kind = CountUnavailable::Kind;
+
+// What the request or a callback is to blame for stays an Error; the rest only means that there are no
+// counts.
+bool only_unavailable(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::driver:
+    case ErrorCode::no_device:
+    case ErrorCode::toolkit:
+    case ErrorCode::no_memory:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Counting {
+ public:
+  Counting(Device& device, const CountJob& job, HostCallbacks& callbacks, SassCounter& counter)
+      : device_(device), job_(job), callbacks_(callbacks), counter_(counter) {}
+
+  // Where this ends early, `evidence` says why, or the Error does.
+  Result<void> run(CountEvidence& evidence) {
+    if (job_.workload.definition == nullptr)
+      return make_error(ErrorCode::invalid_argument, "the workload has no definition");
+    if (job_.trial < 0)
+      return make_error(ErrorCode::invalid_argument, "a trial's number must not be negative");
+    Stopwatch watch(evidence.stages);
+    evidence.method = counter_.method();
+    PTXBENCH_TRY(read_modules(evidence));
+    if (evidence.unavailable) return {};
+    evidence.unavailable = counter_.prepare(device_);
+    evidence.versions = counter_.versions();
+    watch.lap("cupti");
+    if (evidence.unavailable) return {};
+    PTXBENCH_TRY(load(evidence));
+    watch.lap("plan");
+    if (evidence.unavailable) return {};
+    return run_once(evidence, watch);
+  }
+
+ private:
+  Result<void> read_modules(CountEvidence& evidence) {
+    for (const CompiledModule& module : job_.candidate.modules) {
+      if (module.cubin.empty()) {
+        evidence.unavailable = {Kind::no_cubin,
+                                module.source +
+                                    " was assembled by the driver when it was loaded, and this "
+                                    "version does not name the instructions of such code: with "
+                                    "ptxas (nvidia-cuda-nvcc) on this machine it can be counted"};
+        return {};
+      }
+      PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(module.cubin));
+      CountedModule counted;
+      for (const sass::Kernel& kernel : cubin.kernels) counted.symbols.push_back(kernel.symbol);
+      modules_.push_back(std::move(counted));
+    }
+    return {};
+  }
+
+  Result<void> load(CountEvidence& evidence) {
+    PTXBENCH_TRY_ASSIGN(layouts_, tensor_layouts(job_.workload));
+    const ScalarValues scalars = draw_scalars(job_.workload, job_.seed);
+    PlanProblem problem;
+    PTXBENCH_TRY_ASSIGN(loaded_, load_plan(device_, job_.candidate, job_.workload, scalars, problem));
+    if (!loaded_) {
+      evidence.unavailable = {Kind::plan,
+                              problem.not_applicable
+                                  ? "not applicable: " + *problem.not_applicable
+                                  : "the launch plan cannot be run: " + problem.error->to_string()};
+      return {};
+    }
+    PTXBENCH_TRY_ASSIGN(judge_, make_judge_ops(device_, job_.judge_cubin));
+    PTXBENCH_TRY_ASSIGN(expected_, ExpectedSource::create(device_, job_.workload, layouts_, job_.reference,
+                                                          job_.comparator.kind == ComparatorKind::model_error,
+                                                          scalars, job_.run_deadline_ns));
+    return {};
+  }
+
+  Result<void> set_up(TrialEvidence& trial) {
+    trial.trial = job_.trial;
+    trial.seed = trial_seed(job_.seed, job_.workload.uuid, job_.trial);
+    trial.poison = 0xff;  // NaN in every float type
+    const judge::Distribution distribution = distribution_of_trial(job_.trial);
+    trial.distribution = job_.inputs == InputKind::callback ? "callback" : distribution_name(distribution);
+    if (job_.inputs == InputKind::callback) {
+      PTXBENCH_TRY_ASSIGN(inputs_,
+                          Inputs::callback(job_.workload, layouts_, job_.seed, job_.trial, callbacks_));
+    } else {
+      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(layouts_, trial.seed, distribution));
+    }
+    PTXBENCH_TRY_ASSIGN(buffers_, TensorBuffers::allocate(device_, layouts_, trial.seed, true));
+    PTXBENCH_TRY_ASSIGN(
+        runner_, PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers()));
+    PTXBENCH_TRY(buffers_.arm(device_));
+    PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
+    PTXBENCH_TRY(buffers_.poison_outputs(device_, trial.poison));
+    PTXBENCH_TRY(runner_->poison_workspaces(trial.poison));
+    PTXBENCH_TRY(loaded_->globals->restore());
+    PTXBENCH_TRY(runner_->set_globals());
+    PTXBENCH_TRY(judge_->wipe_shared());
+    return settle(device_, "making the inputs");
+  }
+
+  Result<void> run_once(CountEvidence& evidence, Stopwatch& watch) {
+    TrialEvidence trial;
+    PTXBENCH_TRY(set_up(trial));
+    watch.lap("inputs");
+    // From here to `finish` nothing but the candidate runs.
+    evidence.unavailable = counter_.start();
+    if (evidence.unavailable) return {};
+    PTXBENCH_TRY_ASSIGN(DeviceOutcome outcome, runner_->enqueue());
+    if (!outcome) {
+      PTXBENCH_TRY_ASSIGN(outcome, device_.synchronize(job_.run_deadline_ns));
+    }
+    watch.lap("run");
+    if (outcome) {
+      counter_.abandon();
+      const bool hang = outcome->kind == DeviceFault::Kind::timeout;
+      evidence.unavailable = {hang ? Kind::hang : Kind::fault,
+                              std::string("the counted run, whose code is patched, ") +
+                                  (hang ? "did not end before its deadline: " : "ended in a fault: ") +
+                                  outcome->name + ": " + outcome->message};
+      trial.fault = std::move(*outcome);
+      evidence.trial = std::move(trial);
+      return {};
+    }
+    std::vector<SassRecord> records;
+    evidence.unavailable = counter_.finish(records);
+    if (!evidence.unavailable) sort(records, evidence);
+    watch.lap("flush");
+    return verify(evidence, std::move(trial), watch);
+  }
+
+  void sort(const std::vector<SassRecord>& records, CountEvidence& evidence) {
+    for (std::size_t m = 0; m < modules_.size(); ++m)
+      modules_[m].cubin_crc = counter_.cubin_crc(job_.candidate.modules[m].cubin);
+    std::vector<std::pair<std::size_t, std::string>> launched;
+    for (const ResolvedOperation& operation : loaded_->plan.operations)
+      if (const auto* launch = std::get_if<ResolvedLaunch>(&operation)) {
+        // The plan's modules are those that it uses, in the order of their sources in the job.
+        launched.emplace_back(job_module(launch->module, launch->symbol), launch->symbol);
+      }
+    match_records(records, modules_, launched, evidence);
+  }
+
+  // The plan numbers the modules of the sources that it binds; the job may hold them in another order.
+  std::size_t job_module(std::size_t plan_module, const std::string& symbol) const {
+    const auto has = [&](std::size_t m) {
+      return m < modules_.size() && std::find(modules_[m].symbols.begin(), modules_[m].symbols.end(),
+                                              symbol) != modules_[m].symbols.end();
+    };
+    if (has(plan_module)) return plan_module;
+    for (std::size_t m = 0; m < modules_.size(); ++m)
+      if (has(m)) return m;
+    return plan_module;
+  }
+
+  Result<void> verify(CountEvidence& evidence, TrialEvidence trial, Stopwatch& watch) {
+    PTXBENCH_TRY_ASSIGN(const OutputValues got, OutputValues::take(device_, layouts_, buffers_));
+    PTXBENCH_TRY(settle(device_, "taking the outputs"));
+    PTXBENCH_TRY(inputs_.check(*judge_, device_, layouts_, buffers_, trial.violations));
+    const bool clobbered = !trial.violations.empty();
+    PTXBENCH_TRY(buffers_.check(device_, layouts_, trial.violations));
+    PTXBENCH_TRY(check_workspaces(device_, *runner_, loaded_->plan, trial.violations));
+    if (clobbered) PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
+    watch.lap("compare");
+    PTXBENCH_TRY_ASSIGN(const OutputValues expected, expected_->compute(*judge_, &callbacks_, buffers_));
+    watch.lap("reference");
+    PTXBENCH_TRY_ASSIGN(trial.outputs,
+                        compare_outputs(*judge_, device_, job_.workload, layouts_, job_.comparator, got,
+                                        expected, trial.poison, &callbacks_));
+    watch.lap("compare");
+    evidence.trial = std::move(trial);
+    return {};
+  }
+
+  Device& device_;
+  const CountJob& job_;
+  HostCallbacks& callbacks_;
+  SassCounter& counter_;
+  std::vector<CountedModule> modules_;  // as in the job
+  TensorLayouts layouts_;
+  std::unique_ptr<LoadedPlan> loaded_;
+  std::unique_ptr<JudgeOps> judge_;
+  std::unique_ptr<ExpectedSource> expected_;
+  Inputs inputs_;
+  TensorBuffers buffers_;
+  std::unique_ptr<PlanRunner> runner_;  // after buffers_: it goes first
+};
+
+}  // namespace
+
+Result<CountEvidence> run_count_with(Device& device, const CountJob& job, HostCallbacks& callbacks,
+                                     SassCounter& counter) {
+  CountEvidence evidence;
+  if (Result<void> done = Counting(device, job, callbacks, counter).run(evidence); !done) {
+    if (!only_unavailable(done.error())) return std::move(done).error();
+    // Unverified counts are none.
+    evidence.kernels.clear();
+    evidence.trial.reset();
+    evidence.unavailable = {Kind::driver, "the counted run could not be made: " + done.error().to_string()};
+  }
+  if (evidence.unavailable) evidence.kernels.clear();
+  return evidence;
+}
+
+Result<CountEvidence> run_count(Device& device, const CountJob& job, HostCallbacks& callbacks,
+                                const std::string& cuda_home) {
+  return guarded([&]() -> Result<CountEvidence> {
+    const std::unique_ptr<SassCounter> counter = make_cupti_counter(cuda_home);
+    return run_count_with(device, job, callbacks, *counter);
+  });
+}
+
+}  // namespace ptxbench
