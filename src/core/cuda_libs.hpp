@@ -15,6 +15,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
+#include <cupti_callbacks.h>
 #include <cupti_profiler_target.h>
 #include <cupti_result.h>
 #include <cupti_sass_metrics.h>
@@ -72,7 +73,8 @@ Result<Dylib> open_dylib(const std::string& what, const std::vector<std::string>
   X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcAddNameExpression) X(nvrtcGetLoweredName)
 
 #define PTXBENCH_CUPTI_FUNCTIONS(X)                                                                           \
-  X(cuptiGetVersion) X(cuptiGetResultString) X(cuptiProfilerInitialize) X(cuptiProfilerDeInitialize)          \
+  X(cuptiGetVersion) X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableDomain)       \
+  X(cuptiProfilerInitialize) X(cuptiProfilerDeInitialize)                                                     \
   X(cuptiProfilerDeviceSupported) X(cuptiDeviceGetChipName)                                                   \
   X(cuptiSassMetricsGetNumOfMetrics) X(cuptiSassMetricsGetMetrics) X(cuptiSassMetricsGetProperties)           \
   X(cuptiSassMetricsSetConfig) X(cuptiSassMetricsUnsetConfig) X(cuptiSassMetricsEnable)                       \

@@ -39,6 +39,7 @@ class CuptiCounter final : public SassCounter {
     if (MaybeUnavailable why = find_device(**driver, static_cast<CUstream>(device.native_stream())))
       return why;
 
+    if (MaybeUnavailable why = subscribe()) return why;
     CUpti_Profiler_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     if (MaybeUnavailable why =
@@ -67,7 +68,10 @@ class CuptiCounter final : public SassCounter {
     return why;
   }
 
-  void abandon() noexcept override { enabled_ = configured_ = false; }
+  void abandon() noexcept override {
+    enabled_ = configured_ = false;
+    subscriber_ = nullptr;
+  }
 
   std::optional<std::uint32_t> cubin_crc(std::span<const std::uint8_t> cubin) override {
     if (cupti_ == nullptr || cubin.empty()) return std::nullopt;
@@ -115,6 +119,21 @@ class CuptiCounter final : public SassCounter {
     CUcontext popped = nullptr;
     driver.cuCtxPopCurrent(&popped);
     return failed(result, "finding the context's device");
+  }
+
+  // Without a subscriber to the driver's calls and to loaded modules CUPTI patches nothing that was loaded through the driver API: it
+  // then has no records, and no error either (measured on an H200, CUPTI 2025.3.1; docs/measurements/spine.md). Programs of the CUDA
+  // runtime need none.
+  MaybeUnavailable subscribe() {
+    static constexpr auto kNothing = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
+    const CUpti_CallbackFunc callback = +kNothing;
+    if (MaybeUnavailable why = refused(cupti_->cuptiSubscribe(&subscriber_, callback, nullptr), "cuptiSubscribe")) {
+      subscriber_ = nullptr;
+      return why;
+    }
+    for (const CUpti_CallbackDomain domain : {CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_DRIVER_API})
+      if (MaybeUnavailable why = refused(cupti_->cuptiEnableDomain(1, subscriber_, domain), "cuptiEnableDomain")) return why;
+    return std::nullopt;
   }
 
   MaybeUnavailable check_support() {
@@ -251,6 +270,10 @@ class CuptiCounter final : public SassCounter {
       cupti_->cuptiSassMetricsUnsetConfig(&unset);
       configured_ = false;
     }
+    if (subscriber_ != nullptr) {
+      cupti_->cuptiUnsubscribe(subscriber_);
+      subscriber_ = nullptr;
+    }
   }
 
   const std::string cuda_home_;
@@ -259,6 +282,7 @@ class CuptiCounter final : public SassCounter {
   CUdevice device_ = 0;
   std::string chip_;
   std::array<std::uint64_t, 2> metric_ids_{};
+  CUpti_SubscriberHandle subscriber_ = nullptr;
   bool configured_ = false, enabled_ = false;
 };
 

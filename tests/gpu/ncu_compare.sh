@@ -15,17 +15,17 @@ probe=$(find "$build" -name count_probe -type f -perm -u+x | head -1)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The raw page as CSV: one column a metric, its cell "TOTAL (OPCODE: N; OPCODE: N; ...)".
-by_opcode() {  # csv metric
+# The details page: "METRIC  TOTAL (OPCODE: N; OPCODE: N; ...)", wrapped over lines and inside words of the list.
+by_opcode() {  # text metric
   awk -v metric="$2" '
-    function cells(line, into) { sub(/^"/, "", line); sub(/"\r?$/, "", line); return split(line, into, /","/) }
-    /^"ID"/ { n = cells($0, head); for (i = 1; i <= n; ++i) if (head[i] == metric) column = i; next }
-    /^"[0-9]+"/ && column {
-      cells($0, cell); text = cell[column]; gsub(/,/, "", text)
-      if (!match(text, /\(.*\)/)) next
-      list = substr(text, RSTART + 1, RLENGTH - 2)
-      m = split(list, item, /; */)
-      for (i = 1; i <= m; ++i) { split(item[i], pair, /: */); sub(/\..*/, "", pair[1]); sum[pair[1]] += pair[2] }
+    $1 == metric { on = 1; list = ""; sub(/^[^(]*\(/, "") }
+    on {
+      line = $0; gsub(/^ +| +$/, "", line); list = list " " line
+      if (index(line, ")")) {
+        on = 0; sub(/\).*/, "", list); gsub(/,/, "", list)
+        m = split(list, item, /;/)
+        for (i = 1; i <= m; ++i) { gsub(/ /, "", item[i]); split(item[i], pair, /:/); sub(/\..*/, "", pair[1]); sum[pair[1]] += pair[2] }
+      }
     }
     END { for (name in sum) print name, sum[name] }' "$1" | sort
 }
@@ -35,13 +35,13 @@ warps=sass__inst_executed_per_opcode
 threads=sass__thread_inst_executed_true_per_opcode
 for one in "$@"; do
   IFS=: read -r kernel grid block <<<"$one"
-  "$ncu" --metrics "$warps,$threads" --clock-control none --kernel-name "$kernel" --csv --page raw --print-units base \
-    --print-details all --print-metric-instances details --log-file "$work/ncu.csv" \
-    "$probe" launch "$cubin" "$kernel" "$grid" "$block" >"$work/launch.log" 2>&1 || { cat "$work/launch.log" "$work/ncu.csv"; exit 1; }
+  "$ncu" --metrics "$warps,$threads" --clock-control none --kernel-name "$kernel" --page details --print-units base \
+    --print-details all --print-metric-instances details --print-metric-name name --log-file "$work/ncu.txt" \
+    "$probe" launch "$cubin" "$kernel" "$grid" "$block" >"$work/launch.log" 2>&1 || { cat "$work/launch.log" "$work/ncu.txt"; exit 1; }
   "$probe" count "$cubin" "$kernel" "$grid" "$block" >"$work/ours"
-  by_opcode "$work/ncu.csv" "$warps" >"$work/ncu.warps"
-  by_opcode "$work/ncu.csv" "$threads" >"$work/ncu.threads"
-  [ -s "$work/ncu.warps" ] || { echo "$kernel: ncu's output was not understood:"; cat "$work/ncu.csv"; exit 1; }
+  by_opcode "$work/ncu.txt" "$warps" >"$work/ncu.warps"
+  by_opcode "$work/ncu.txt" "$threads" >"$work/ncu.threads"
+  [ -s "$work/ncu.warps" ] || { echo "$kernel: ncu's output was not understood:"; cat "$work/ncu.txt"; exit 1; }
   # Opcodes that no thread executed may be left out of either list.
   join -a1 -a2 -e 0 -o 0,1.2,2.2 "$work/ncu.warps" "$work/ncu.threads" | awk '$2 || $3' | sort >"$work/ncu"
   sort "$work/ours" >"$work/ours.sorted"
