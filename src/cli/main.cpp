@@ -61,8 +61,8 @@ int main(int argc, char** argv) {
   std::vector<std::string_view> names;
   for (const Command* command : kCommands) names.push_back(command->name);
   const std::string_view near = json::nearest(name, names);
-  std::fprintf(stderr, "ptxbench: unknown command %s%s%s\n", argv[1], near.empty() ? "" : "; did you mean ",
-               std::string(near).c_str());
+  std::fprintf(stderr, "ptxbench: unknown command %s%s\n", argv[1],
+               near.empty() ? "" : ("; did you mean " + std::string(near) + "?").c_str());
   usage(stderr);
   return kFailed;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one call: the GPU tests, hosts that treat the library badly, then measurements.
 #   tests/gpu/run_all.sh BUILD_DIR OUT_DIR [tests|measure|all]
-# BUILD_DIR holds bin/ (ptxbench, ptxbench-worker) and tests/ (test_gpu, hostile_gpu_host, count_probe); OUT_DIR receives log.txt and
+# BUILD_DIR holds bin/ (ptxbench, ptxbench-worker) and tests/ (test_gpu, hostile_gpu_host, count_probe, process_benchmark); OUT_DIR receives log.txt and
 # the evaluations as JSON. Exit status 0 where all tests passed.
 set -uo pipefail
 build=$(cd "$1" && pwd) out=$2 what=${3:-all}
@@ -29,6 +29,7 @@ if [ "$what" != measure ]; then
 fi
 
 if [ "$what" != tests ]; then
+  "$build/tests/process_benchmark" "$build/bin/ptxbench-worker" | tee -a "$log"
   # Twice: the second run finds compiled candidates in the cache.
   cache=$(mktemp -d)
   for round in cold cached; do

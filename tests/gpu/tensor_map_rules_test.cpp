@@ -2,7 +2,10 @@
 #include "plan/tensor_map.hpp"
 #include "support/gpu.hpp"
 
+#include <cstdlib>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 
 using namespace ptxbench;
@@ -121,12 +124,17 @@ TEST_CASE("the driver takes the tensor maps that our rules let through, and no o
   if (!device) return;
   const DeviceBuffer buffer = device->allocate(1 << 20).value();
   RandomMaps maps;
+  // PTXBENCH_RULES_DUMP=FILE: every disagreement, for whoever mends the rules.
+  std::optional<std::ofstream> dump;
+  if (const char* path = std::getenv("PTXBENCH_RULES_DUMP")) dump.emplace(path);
   std::map<std::string, int> seen;  // kinds of disagreement
   for (int n = 0; n < 200000; ++n) {
     const ResolvedTensorMap m = maps.next();
     const auto broken = plan::check_tensor_map(m, device->info().limits.compute_major);
     const bool taken = device->encode(m, buffer.address + m.base.byte_offset).has_value();
     if (taken != broken.has_value()) continue;
+    if (dump) *dump << (m.im2col ? "im2col" : "tiled") << ", rank " << m.dims.size() << ", "
+                    << (broken ? std::string(broken->rule) : std::string("driver")) << ": " << text(m) << "\n";
     const std::string kind =
         (m.im2col ? "im2col: " : "tiled: ") +
         (broken ? "we refuse by " + std::string(broken->rule) : std::string("the driver refuses"));

@@ -1,0 +1,96 @@
+// The command as a person runs it, without a GPU.
+#include "support/catch.hpp"
+
+#include "core/json.hpp"
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+using namespace ptxbench;
+
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string output;  // standard output, then standard error where asked for
+};
+
+Ran run(const std::string& arguments, bool errors = false) {
+  const std::string command = std::string("cd '" PTXBENCH_SOURCE_DIR "' && '" PTXBENCH_BINARY_DIR "/bin/ptxbench' ") + arguments +
+                              (errors ? " 2>&1" : " 2>/dev/null");
+  Ran ran;
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) ran.output.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
+  return ran;
+}
+
+const std::string kGemm =
+    " --definition examples/data/definitions/gemm/gemm_n7168_k5120.json --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl"
+    " --headers knowledge_packs/hopper/include --cache-dir '' --device none ";
+
+bool has(const Ran& ran, const std::string& text) { return ran.output.find(text) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("cli: help, version, and what is wrong with a call") {
+  CHECK(run("--version").output == "ptxbench 0.1.0\n");
+  for (const char* command : {"compile", "evaluate", "doctor"}) {
+    const Ran help = run(std::string(command) + " --help");
+    CHECK(help.code == 0);
+    CHECK(has(help, "example:"));
+  }
+  CHECK(run("").code == 2);
+  const Ran unknown = run("complie", true);
+  CHECK(unknown.code == 2);
+  CHECK(has(unknown, "did you mean compile?"));
+  const Ran option = run("compile x --definitoin y", true);
+  CHECK(option.code == 2);
+  CHECK(has(option, "did you mean --definition?"));
+  const Ran missing = run("compile nowhere" + kGemm, true);
+  CHECK(missing.code == 2);
+  CHECK(has(missing, "nowhere"));
+  const Ran workload = run("compile examples/data/candidates/3_slow --workload M=1" + kGemm, true);
+  CHECK(workload.code == 2);
+  CHECK(has(workload, "M=8192"));
+}
+
+TEST_CASE("cli: doctor says what there is, for people and for machines") {
+  const Ran text = run("doctor");
+  CHECK(text.code == 0);
+  CHECK(has(text, "NVRTC"));
+  CHECK(has(text, "device used:"));
+  const Ran machine = run("doctor --json");
+  const auto document = json::parse(machine.output);
+  REQUIRE(document);
+  const json::Value* items = document->root.find("items");
+  REQUIRE(items != nullptr);
+  CHECK(items->items.size() == 9);
+}
+
+TEST_CASE("cli: the four candidates compile, or say at which line they do not") {
+  const Ran wrong = run("compile examples/data/candidates/1_compile_error --workload M=70" + kGemm);
+  CHECK(wrong.code == 1);
+  CHECK(has(wrong, "gemm_tma.cu:24:"));
+  CHECK(has(wrong, "cp.async.bulk.tensor"));
+  const Ran fast = run("compile examples/data/candidates/4_fast --workload M=8192 --json" + kGemm);
+  CHECK(fast.code == 0);
+  const auto document = json::parse(fast.output);
+  REQUIRE(document);
+  CHECK(has(fast, "\"wgmma\""));
+  CHECK(has(fast, "\"tma_load\""));
+}
+
+TEST_CASE("cli: evaluate without a device compiles, and says that nothing was executed and why") {
+  const Ran ran = run("evaluate examples/data/candidates/3_slow --workload M=70" + kGemm);
+  CHECK(ran.code == 0);
+  CHECK(has(ran, "not_run: no device"));
+  CHECK(has(ran, "compile: ok"));
+  CHECK(has(ran, "mma_sync"));
+}
