@@ -67,7 +67,7 @@ fetch_wheels() {
 }
 
 packages=(g++ cmake ninja-build libsimdjson-dev libssl-dev)
-[ "$mode" = test ] && packages+=(catch2)
+[ "$mode" = test ] && packages+=(catch2 doxygen)
 install_packages "${packages[@]}"
 
 cuda_home=$(find_toolkit) || { fetch_wheels; cuda_home=$(find_toolkit) || die "no usable CUDA toolkit"; }

@@ -153,7 +153,7 @@ struct DeviceQueries {
 /// A buffer that a run works on.
 struct BufferRef {
   enum class Kind : std::uint8_t { input, output, workspace } kind = Kind::input;
-  std::size_t index = 0;                       ///< in Definition::inputs, ::outputs, or ResolvedPlan::workspaces
+  std::size_t index = 0;                       ///< in Definition::inputs, Definition::outputs, or ResolvedPlan::workspaces
   std::uint64_t byte_offset = 0;
 };
 
