@@ -1,4 +1,6 @@
 // An evaluation as a model reads it: short, concrete, nothing that the evaluation does not say.
+#include "agent/launched.hpp"
+
 #include <ptxbench/agent.hpp>
 
 #include <algorithm>
@@ -34,16 +36,42 @@ std::string cut(const std::string& text, std::size_t most = kMostMessageBytes) {
   return text.substr(0, end) + " [...]";
 }
 
-std::string line_of(const Solution* solution, const std::string& file, int line) {
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// The line a diagnostic is about; for an asm statement, which is reported at its last line, the whole
+// statement.
+std::string excerpt(const Solution* solution, const std::string& file, int line) {
+  constexpr std::size_t kMostLines = 8;
   const SourceFile* source = solution == nullptr ? nullptr : solution->find_source(file);
   if (source == nullptr || line <= 0) return {};
-  std::string_view text = source->content;
-  for (int i = 1; i < line; ++i) {
-    const std::size_t end = text.find('\n');
-    if (end == text.npos) return {};
-    text.remove_prefix(end + 1);
+  const std::vector<std::string_view> lines = lines_of(source->content);
+  const std::size_t last = static_cast<std::size_t>(line) - 1;
+  if (last >= lines.size()) return {};
+  std::size_t first = last;
+  for (std::size_t back = 0; back < kMostLines && back <= last; ++back) {
+    const std::string_view text = lines[last - back];
+    if (text.find("asm") != text.npos) first = last - back;
+    // Another statement ends here.
+    if (first != last || (back > 0 && text.find_last_not_of(" \t\r") != text.npos &&
+                          text[text.find_last_not_of(" \t\r")] == ';'))
+      break;
   }
-  return std::string(text.substr(0, std::min<std::size_t>({text.find_first_of("\r\n"), text.size(), 200})));
+  std::string out;
+  for (std::size_t i = first; i <= last; ++i) {
+    std::string_view text = lines[i];
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.find_first_not_of(" \t") == text.npos) continue;
+    out += "  " + std::to_string(i + 1) + " | " + cut(std::string(text), 200) + "\n";
+  }
+  return out;
 }
 
 bool same(const Diagnostic& a, const Diagnostic& b) {
@@ -53,6 +81,7 @@ bool same(const Diagnostic& a, const Diagnostic& b) {
 
 void diagnostics(const CompileBlock& block, const Solution* solution, std::string& out) {
   std::size_t shown = 0, left = 0;
+  std::vector<std::pair<std::string, int>> places;  // already shown
   for (const Severity severity : {Severity::error, Severity::warning})
     for (std::size_t i = 0; i < block.diagnostics.size(); ++i) {
       const Diagnostic& d = block.diagnostics[i];
@@ -72,16 +101,16 @@ void diagnostics(const CompileBlock& block, const Solution* solution, std::strin
                         {d.file, {}, d.line, d.column})
                  .to_string() +
              "\n";
-      const std::string line = line_of(solution, d.file, d.line);
-      if (line.find_first_not_of(" \t") != std::string::npos)
-        out +=
-            "  line " + std::to_string(d.line) + ": `" + line.substr(line.find_first_not_of(" \t")) + "`\n";
+      if (std::find(places.begin(), places.end(), std::pair(d.file, d.line)) != places.end()) continue;
+      places.emplace_back(d.file, d.line);
+      out += excerpt(solution, d.file, d.line);
     }
   if (left > 0) out += "- and " + std::to_string(left) + " more\n";
 }
 
 void resources(const CompileBlock& block, std::string& out) {
   for (const KernelResources& k : block.kernels) {
+    if (!launched(block, k.kernel)) continue;
     out += "- " + k.kernel + ": " + std::to_string(k.registers) + " registers, " +
            std::to_string(k.static_shared_bytes) + " + " + std::to_string(k.dynamic_shared_bytes) +
            " bytes of shared memory (static + dynamic)";
@@ -107,7 +136,8 @@ bool telling(std::string_view family) {
 void static_families(const CompileBlock& block, std::string& out) {
   std::vector<std::string> kernels;
   for (const StaticFamily& f : block.static_families)
-    if (std::find(kernels.begin(), kernels.end(), f.kernel) == kernels.end()) kernels.push_back(f.kernel);
+    if (launched(block, f.kernel) && std::find(kernels.begin(), kernels.end(), f.kernel) == kernels.end())
+      kernels.push_back(f.kernel);
   for (const std::string& kernel : kernels) {
     std::string list;
     for (const StaticFamily& f : block.static_families)
@@ -210,12 +240,18 @@ std::string compile_text(const Verdict& v, const Solution* solution) {
   return out;
 }
 
-std::string run_text(const Verdict& v) {
+// Where was looked for a driver helps a person, not a model.
+std::string not_run_text(const Verdict& v) {
+  return "Nothing was executed: " + cut(v.outcome_reason.substr(0, v.outcome_reason.find("; searched"))) +
+         ".\n";
+}
+
+std::string run_text(const Verdict& v, bool with_reason) {
   std::string out;
   if (v.outcome == Outcome::not_applicable)
     out += "A `require` of the plan is false for this workload: " + cut(v.outcome_reason) +
            "\nEvery workload must be served, so this counts as failed.\n";
-  if (v.outcome == Outcome::not_run) out += "Nothing was executed: " + cut(v.outcome_reason) + "\n";
+  if (v.outcome == Outcome::not_run && with_reason) out += not_run_text(v);
   std::string list;
   findings(v, list);
   out += list;
@@ -271,10 +307,17 @@ std::string feedback_text(const Evaluation& evaluation, const Solution* solution
       out += "\n";
     }
 
+  const bool all_not_run =
+      !evaluation.verdicts.empty() &&
+      std::all_of(evaluation.verdicts.begin(), evaluation.verdicts.end(), [&](const Verdict& v) {
+        return v.outcome == Outcome::not_run && v.outcome_reason == evaluation.verdicts[0].outcome_reason;
+      });
+  if (all_not_run) out += not_run_text(evaluation.verdicts[0]);
+
   // Said once where it is the same for several workloads.
   std::vector<std::pair<std::string, std::string>> sections;  // text, workloads
   for (const Verdict& v : evaluation.verdicts) {
-    const std::string text = compile_text(v, solution) + run_text(v);
+    const std::string text = compile_text(v, solution) + run_text(v, !all_not_run);
     const auto known = std::find_if(sections.begin(), sections.end(),
                                     [&](const auto& section) { return section.first == text; });
     if (known == sections.end())

@@ -1,14 +1,15 @@
 // A model's turns, judged one after another; or a trajectory's, once more.
+#include "agent/launched.hpp"
 #include "cli/command.hpp"
 #include "cli/print.hpp"
 #include "core/json.hpp"
 
 #include <ptxbench/agent.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 namespace ptxbench::cli {
 namespace {
@@ -51,7 +52,7 @@ std::string family_text(const AgentTurn& turn, std::initializer_list<std::string
     if (v.compile.ok && !known) {
       known = true;
       for (const StaticFamily& f : v.compile.static_families)
-        if (one_of(f.family)) held += f.instructions;
+        if (launched(v.compile, f.kernel) && one_of(f.family)) held += f.instructions;
     }
   }
   if (counted) return std::to_string(executed);
