@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The README's main job, given the path of the built command: judges the four candidates one after another.
+# The README's main job, given the path of the built command: what this machine can do, then four turns of a scripted model.
 set -euo pipefail
 ptxbench=$1
+runs=$(dirname "$ptxbench")/../runs
+mkdir -p "$runs"
 "$ptxbench" doctor
-for candidate in examples/data/candidates/*/; do
-  printf '\n== %s\n' "$candidate"
-  "$ptxbench" evaluate "$candidate" --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \
-    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl --headers knowledge_packs/hopper/include || [ $? = 1 ]
-done
+echo
+exec "$ptxbench" run --model scripted:examples/data/candidates --pack knowledge_packs/hopper \
+  --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \
+  --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl \
+  --out "$(mktemp -d "$(cd "$runs" && pwd)/$(date +%Y%m%d-%H%M%S).XXXX")"

@@ -118,6 +118,8 @@ std::string to_json(const DoctorReport& report);
 
 /// Reads options from JSON, strictly: an unknown key is ErrorCode::parse and names the nearest known one.
 Result<EvaluateOptions> parse_evaluate_options(std::string_view json);
+/// The form that parse_evaluate_options reads; headers and hooks have none and are left out.
+std::string to_json(const EvaluateOptions& options);
 
 /// A candidate compiled for a workload, with what was found out on the way.
 struct CompiledCandidate {

@@ -74,26 +74,42 @@ Result<std::shared_ptr<Context>> make_context(const Arguments& arguments) {
 std::vector<OptionSpec> with_input_options(std::vector<OptionSpec> own) {
   return joined(std::move(own),
                 {{"--definition", true}, {"--workloads", true}, {"--workload", true, true}, {"--set", true, true},
-                 {"--headers", true, true}});
+                 {"--headers", true, true}, {"--pack", true}});
+}
+
+Result<Task> load_task(const Arguments& arguments) {
+  const std::optional<std::string> definition = arguments.get("--definition"), workloads = arguments.get("--workloads");
+  if (!definition || !workloads)
+    return make_error(ErrorCode::invalid_argument, "--definition FILE and --workloads FILE are wanted");
+  Task task;
+  PTXBENCH_TRY_ASSIGN(task.definition, load_definition(*definition));
+  PTXBENCH_TRY_ASSIGN(std::vector<Workload> all, load_workloads(task.definition, *workloads));
+  PTXBENCH_TRY_ASSIGN(task.workloads, select(std::move(all), arguments.all("--workload")));
+  return task;
 }
 
 Result<Inputs> load_inputs(const Arguments& arguments) {
   if (arguments.positional.size() != 1)
     return make_error(ErrorCode::invalid_argument, "one candidate is wanted: a folder with launch.json, or a solution .json");
-  const std::optional<std::string> definition = arguments.get("--definition"), workloads = arguments.get("--workloads");
-  if (!definition || !workloads)
-    return make_error(ErrorCode::invalid_argument, "--definition FILE and --workloads FILE are wanted");
+  PTXBENCH_TRY_ASSIGN(Task task, load_task(arguments));
   Inputs inputs;
-  PTXBENCH_TRY_ASSIGN(inputs.definition, load_definition(*definition));
-  PTXBENCH_TRY_ASSIGN(std::vector<Workload> all, load_workloads(inputs.definition, *workloads));
-  PTXBENCH_TRY_ASSIGN(inputs.workloads, select(std::move(all), arguments.all("--workload")));
+  inputs.definition = std::move(task.definition);
+  inputs.workloads = std::move(task.workloads);
   PTXBENCH_TRY_ASSIGN(inputs.solution, load_solution(arguments.positional[0], *inputs.definition));
   return inputs;
+}
+
+Result<std::shared_ptr<const KnowledgePack>> pack_of(const Arguments& arguments) {
+  const std::optional<std::string> folder = arguments.get("--pack");
+  if (!folder) return std::shared_ptr<const KnowledgePack>();
+  return KnowledgePack::load(*folder);
 }
 
 Result<std::vector<SourceFile>> headers_of(const Arguments& arguments) {
   namespace fs = std::filesystem;
   std::vector<SourceFile> headers;
+  PTXBENCH_TRY_ASSIGN(const auto pack, pack_of(arguments));
+  if (pack) headers = pack->headers();
   for (const std::string& folder : arguments.all("--headers")) {
     std::error_code error;
     for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -131,6 +147,30 @@ Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Argum
     }
   }
   return constants;
+}
+
+Result<EvaluateOptions> evaluate_options_of(const Arguments& arguments) {
+  EvaluateOptions options;
+  if (const std::optional<std::string> file = arguments.get("--options")) {
+    std::ifstream in(*file, std::ios::binary);
+    if (!in) return make_error(ErrorCode::io, "cannot read", {*file, {}, 0, 0});
+    std::ostringstream text;
+    text << in.rdbuf();
+    PTXBENCH_TRY_ASSIGN(options, parse_evaluate_options(text.str()));
+  }
+  if (arguments.has("--no-time")) options.time = false;
+  if (arguments.has("--no-count")) options.count = false;
+  if (const std::optional<std::string> seed = arguments.get("--seed")) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(seed->data(), seed->data() + seed->size(), value);
+    if (error != std::errc() || end != seed->data() + seed->size())
+      return make_error(ErrorCode::invalid_argument, "--seed wants a number, not " + *seed);
+    options.seed = value;
+  }
+  PTXBENCH_TRY_ASSIGN(options.headers, headers_of(arguments));
+  PTXBENCH_TRY_ASSIGN(auto constants, constants_of(arguments));
+  options.constants.insert(options.constants.end(), constants.begin(), constants.end());
+  return options;
 }
 
 }  // namespace ptxbench::cli

@@ -5,6 +5,7 @@
 #include "cli/arguments.hpp"
 
 #include <ptxbench/evaluate.hpp>
+#include <ptxbench/pack.hpp>
 
 #include <memory>
 #include <string>
@@ -23,7 +24,7 @@ struct Command {
   int (*run)(const Arguments& arguments);
 };
 
-extern const Command kCompileCommand, kDoctorCommand, kEvaluateCommand;
+extern const Command kCompileCommand, kDoctorCommand, kEvaluateCommand, kRunCommand;
 
 // Prints the error on standard error; gives kFailed.
 int fail(const Error& error);
@@ -46,16 +47,26 @@ struct Inputs {
 };
 std::vector<OptionSpec> with_input_options(std::vector<OptionSpec> own);
 Result<Inputs> load_inputs(const Arguments& arguments);
+// The same without a candidate.
+struct Task {
+  DefinitionPtr definition;
+  std::vector<Workload> workloads;
+};
+Result<Task> load_task(const Arguments& arguments);
 inline constexpr std::string_view kInputHelp =
     "  --definition FILE   the definition (.json)\n"
     "  --workloads FILE    its workloads (.jsonl)\n"
     "  --workload SELECT   only this one: a uuid, or AXIS=VALUE; may be repeated\n"
     "  --set NAME=VALUE    override a constant of the plan; may be repeated\n"
-    "  --headers DIR       a folder whose files the candidate may include by their paths below it, e.g. a knowledge\n"
-    "                      pack's include folder; may be repeated\n";
+    "  --pack DIR          a knowledge pack; the candidate may include its headers (<ptx/...>)\n"
+    "  --headers DIR       a folder whose files the candidate may include by their paths below it; may be repeated\n";
 
-// The files of every --headers folder, by include name.
+// --pack, or null.
+Result<std::shared_ptr<const KnowledgePack>> pack_of(const Arguments& arguments);
+// The pack's headers and the files of every --headers folder, by include name.
 Result<std::vector<SourceFile>> headers_of(const Arguments& arguments);
+// --options, --no-time, --no-count, --seed, --set, and the headers.
+Result<EvaluateOptions> evaluate_options_of(const Arguments& arguments);
 // --set NAME=VALUE
 Result<std::vector<std::pair<std::string, PlanNumber>>> constants_of(const Arguments& arguments);
 

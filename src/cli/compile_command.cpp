@@ -45,7 +45,7 @@ const Command kCompileCommand{
     "\n"
     "example:\n"
     "  ptxbench compile examples/data/candidates/4_fast --workload M=8192 \\\n"
-    "    --headers knowledge_packs/hopper/include \\\n"
+    "    --pack knowledge_packs/hopper \\\n"
     "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
     "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
     with_context_options(with_input_options({{"--arch", true}, {"--json"}})), true, run};

@@ -1,37 +1,10 @@
 #include "cli/command.hpp"
 #include "cli/print.hpp"
 
-#include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
 namespace ptxbench::cli {
 namespace {
-
-Result<EvaluateOptions> options_of(const Arguments& arguments) {
-  EvaluateOptions options;
-  if (const std::optional<std::string> file = arguments.get("--options")) {
-    std::ifstream in(*file, std::ios::binary);
-    if (!in) return make_error(ErrorCode::io, "cannot read", {*file, {}, 0, 0});
-    std::ostringstream text;
-    text << in.rdbuf();
-    PTXBENCH_TRY_ASSIGN(options, parse_evaluate_options(text.str()));
-  }
-  if (arguments.has("--no-time")) options.time = false;
-  if (arguments.has("--no-count")) options.count = false;
-  if (const std::optional<std::string> seed = arguments.get("--seed")) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(seed->data(), seed->data() + seed->size(), value);
-    if (error != std::errc() || end != seed->data() + seed->size())
-      return make_error(ErrorCode::invalid_argument, "--seed wants a number, not " + *seed);
-    options.seed = value;
-  }
-  PTXBENCH_TRY_ASSIGN(options.headers, headers_of(arguments));
-  PTXBENCH_TRY_ASSIGN(auto constants, constants_of(arguments));
-  options.constants.insert(options.constants.end(), constants.begin(), constants.end());
-  return options;
-}
 
 // A solution in the part of reference or baseline.
 Result<SolutionChoice> choice_of(const std::string& path, const Definition& definition) {
@@ -42,7 +15,7 @@ Result<SolutionChoice> choice_of(const std::string& path, const Definition& defi
 int run(const Arguments& arguments) {
   const Result<Inputs> inputs = load_inputs(arguments);
   if (!inputs) return fail(inputs.error());
-  const Result<EvaluateOptions> options = options_of(arguments);
+  const Result<EvaluateOptions> options = evaluate_options_of(arguments);
   if (!options) return fail(options.error());
   Judging judging;
   if (const auto path = arguments.get("--reference")) {
@@ -90,7 +63,7 @@ const Command kEvaluateCommand{
     "\n"
     "example:\n"
     "  ptxbench evaluate examples/data/candidates/4_fast --workload M=8192 \\\n"
-    "    --headers knowledge_packs/hopper/include \\\n"
+    "    --pack knowledge_packs/hopper \\\n"
     "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
     "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
     with_context_options(with_input_options({{"--reference", true}, {"--baseline", true}, {"--options", true}, {"--seed", true},

@@ -3,6 +3,7 @@
 
 #include <ptxbench/evaluate.hpp>
 
+#include <cmath>
 #include <string>
 
 namespace ptxbench {
@@ -25,7 +26,7 @@ Result<PlanNumber> plan_number(const json::Cursor& cursor) {
 Result<std::uint64_t> seconds(const json::Cursor& cursor) {
   PTXBENCH_TRY_ASSIGN(const double value, cursor.as_double());
   if (!(value > 0 && value <= kMaxSeconds)) return cursor.error("a time in seconds must lie in (0, 86400]");
-  return static_cast<std::uint64_t>(value * 1e9);
+  return static_cast<std::uint64_t>(std::llround(value * 1e9));
 }
 
 Result<EvaluateOptions> parse(std::string_view text) {
@@ -117,6 +118,36 @@ Result<EvaluateOptions> parse(std::string_view text) {
 }
 
 }  // namespace
+
+std::string to_json(const EvaluateOptions& options) {
+  json::Writer out(json::Writer::Options{2, false});
+  const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+  out.begin_object().key("stages").begin_array().string("compile");
+  if (options.verify) out.string("verify");
+  if (options.time) out.string("time");
+  if (options.count) out.string("count");
+  out.end_array();
+  out.field("count_workloads", options.count_workloads == CountScope::all ? "all" : "first");
+  out.field("trials", options.trials).field("pairs", options.pairs).field("time_budget_s", seconds(options.time_budget_ns));
+  if (options.stop_if_slower_than) out.field("stop_if_slower_than", *options.stop_if_slower_than);
+  out.field("protocol", options.protocol);
+  if (options.seed) out.field("seed", *options.seed);
+  out.field("compile_deadline_s", seconds(options.compile_deadline_ns));
+  out.field("run_deadline_s", seconds(options.run_deadline_ns));
+  if (!options.constants.empty()) {
+    out.key("constants").begin_object();
+    for (const auto& [name, value] : options.constants) {
+      out.key(name);
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) out.integer(*integer);
+      else if (const auto* real = std::get_if<double>(&value)) out.number(*real);
+      else out.boolean(std::get<bool>(value));
+    }
+    out.end_object();
+  }
+  if (!options.arch.empty()) out.field("arch", options.arch);
+  out.end_object();
+  return std::move(out).str();
+}
 
 Result<EvaluateOptions> parse_evaluate_options(std::string_view json) {
   return guarded([&] { return parse(json); });

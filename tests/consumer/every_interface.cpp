@@ -1,5 +1,6 @@
 // A consumer without exceptions and RTTI: every public header, and every interface implemented. Judges the RMSNorm example
 // with nothing but its own parts; where there is no GPU the verdict must say that nothing was run.
+#include <ptxbench/agent.hpp>
 #include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
@@ -7,6 +8,8 @@
 #include <ptxbench/device.hpp>
 #include <ptxbench/evaluate.hpp>
 #include <ptxbench/export.h>
+#include <ptxbench/llm.hpp>
+#include <ptxbench/pack.hpp>
 #include <ptxbench/plan.hpp>
 #include <ptxbench/ptxbench.h>
 #include <ptxbench/ptxbench.hpp>
@@ -52,6 +55,28 @@ class Bytewise final : public Comparator {
   }
 };
 
+class Silent final : public ChatModel {
+ public:
+  Result<ChatReply> complete(const ChatRequest& request, const CancelToken&) override {
+    ChatReply reply;
+    reply.text = request.messages.empty() ? "" : "I was asked, and have no candidate.";
+    return reply;
+  }
+};
+
+// An agent whose model has nothing to say: two turns without a candidate.
+bool agent_runs(const Workload& workload) {
+  AgentOptions options;
+  options.definition = workload.definition;
+  options.workloads = {workload};
+  options.prompt = "Write a kernel.";
+  options.max_turns = 2;
+  options.evaluator = [](const Solution&, std::uint64_t, const CancelToken&) -> Result<Evaluation> { return Evaluation{}; };
+  const Result<std::unique_ptr<Agent>> agent = Agent::create(std::move(options));
+  Silent model;
+  return agent && run_agent(**agent, model) && (*agent)->turns().size() == 2 && (*agent)->last_evaluation() == nullptr;
+}
+
 Result<Evaluation> judge(const char* folder) {
   Definition d;
   d.name = "rmsnorm";
@@ -66,6 +91,7 @@ Result<Evaluation> judge(const char* folder) {
   w.axes = {{"rows", 3}};
   w.uuid = "w";
   PTXBENCH_TRY_ASSIGN(const Workload workload, make_workload(std::move(w)));
+  if (!agent_runs(workload)) return make_error(ErrorCode::internal, "the agent did not run");
   PTXBENCH_TRY_ASSIGN(const Solution solution, load_solution(folder, *definition));
   ContextOptions options;
   options.cache_dir = "";

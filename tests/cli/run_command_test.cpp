@@ -1,0 +1,131 @@
+// The command as a person calls it.
+#include "core/json.hpp"
+#include "support/catch.hpp"
+
+#include <ptxbench/agent.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace ptxbench;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kSource = PTXBENCH_SOURCE_DIR;
+const std::string kTask = " --definition " + kSource +
+                          "/examples/data/definitions/gemm/gemm_n7168_k5120.json --workloads " + kSource +
+                          "/examples/data/workloads/gemm/gemm_n7168_k5120.jsonl --pack " + kSource +
+                          "/knowledge_packs/hopper";
+
+struct Folder {
+  fs::path path =
+      fs::temp_directory_path() / ("ptxbench-cli-" + std::to_string(std::rand()) + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+struct Output {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Output call(const std::string& arguments) {
+  const Folder folder;
+  std::string home = PTXBENCH_TEST_CUDA_HOME;
+  if (!home.empty()) home = "CUDA_HOME='" + home + "' ";
+  const std::string command = home + "'" PTXBENCH_BINARY_DIR "/bin/ptxbench' " + arguments + " >'" +
+                              (folder.path / "out").string() + "' 2>'" + (folder.path / "err").string() + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder.path / "out"), read(folder.path / "err")};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("four scripted turns without a device, then their replay") {
+  const Folder folder;
+  const std::string out = (folder.path / "run").string();
+  const Output run = call("run --model scripted:" + kSource +
+                              "/examples/data/candidates --device none --cache-dir '' --out " + out + kTask);
+  INFO(run.out);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(has(run.out, "definition gemm_n7168_k5120"));
+  CHECK(has(run.out, "device: none, so nothing is executed"));
+  for (int turn = 1; turn <= 4; ++turn) CHECK(has(run.out, "=== turn " + std::to_string(turn)));
+  CHECK(has(run.err, "turn 4 of 4: judging"));
+  CHECK(has(run.out, "gemm_tma.cu:2"));  // the asm statement's line
+  CHECK(has(run.out, "Nothing was executed:"));
+  CHECK(has(run.out, "4 static"));  // wgmma of the fast candidate
+  CHECK_FALSE(has(run.out, "PASSED"));
+  CHECK(has(run.out, "nothing was executed, so none is known to be right): " + out + "/candidates/turn_4"));
+  CHECK(fs::exists(fs::path(out) / "candidates/turn_4/gemm_wgmma.cu"));
+
+  const auto trajectory = load_trajectory(out + "/trajectory.jsonl");
+  REQUIRE(trajectory);
+  REQUIRE(trajectory->turns.size() == 4);
+  CHECK(trajectory->turns[0].turn.status == Status::compile_error);
+  for (int turn = 1; turn < 4; ++turn)
+    CHECK_FALSE(trajectory->turns[static_cast<std::size_t>(turn)].turn.status);
+  CHECK(trajectory->pack_name == "hopper");
+
+  const std::string again = (folder.path / "again").string();
+  const Output replay = call("run --replay " + out + "/trajectory.jsonl --out " + again);
+  INFO(replay.err);
+  CHECK(replay.code == 0);
+  CHECK(has(replay.out, "replayed: the same bytes"));
+  CHECK(read(again + "/trajectory.jsonl") == read(out + "/trajectory.jsonl"));
+  CHECK(call("run --replay " + out + "/trajectory.jsonl --out " + again).code == 2);  // never overwritten
+}
+
+TEST_CASE("a reply without a candidate, as JSON") {
+  const Folder folder;
+  std::ofstream(folder.path / "script.jsonl") << "{\"text\": \"I cannot.\", \"model\": \"m\"}\n";
+  const Output run =
+      call("run --json --device none --model scripted:" + (folder.path / "script.jsonl").string() +
+               " --turns 3 --out " + (folder.path / "run").string() + kTask);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const auto parsed = json::parse(run.out);
+  REQUIRE(parsed);
+  CHECK(parsed->root.find("turns")->items.size() == 1);
+  CHECK(parsed->root.find("end_reason")->text == "script_end");
+  CHECK(parsed->root.find("best_candidate")->kind == json::Kind::null);
+}
+
+TEST_CASE("calls that are wrong say how") {
+  const std::pair<const char*, const char*> rows[] = {
+      {"run", "--model is wanted"},
+      {"run --model gpt --definition x --workloads y", "scripted:PATH"},
+      {"run --model scripted:/nonexistent --definition x --workloads y", "no such file"},
+      {"run --rejudge", "--replay"},
+      {"run --replay /nonexistent", "no such file"},
+      {"run --turns 0 --model scripted:x", "--turns wants a number"},
+      {"run --trns 3", "did you mean --turns"},
+      {"run candidate --model scripted:x", "takes no candidate"},
+      {"compile . --pack /nonexistent", "wanted"},
+  };
+  for (const auto& [arguments, words] : rows) {
+    const Output run = call(arguments);
+    INFO(arguments);
+    INFO(run.err);
+    CHECK(run.code == 2);
+    CHECK(has(run.err, words));
+  }
+  CHECK(call("run --help").code == 0);
+}
