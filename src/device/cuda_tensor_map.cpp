@@ -50,7 +50,9 @@ Result<std::array<std::uint8_t, 128>> CudaDevice::encode(const ResolvedTensorMap
   const auto oob = static_cast<CUtensorMapFloatOOBfill>(map.oob_fill);
   static_assert(sizeof(cuuint64_t) == sizeof(std::uint64_t) && sizeof(int) == sizeof(std::int32_t));
   const auto* dims = reinterpret_cast<const cuuint64_t*>(map.dims.data());
-  const auto* strides = reinterpret_cast<const cuuint64_t*>(map.strides.data());
+  // A map of rank 1 has no strides, but the driver refuses a null pointer all the same.
+  static constexpr cuuint64_t kNoStride = 0;
+  const auto* strides = map.strides.empty() ? &kNoStride : reinterpret_cast<const cuuint64_t*>(map.strides.data());
   Current current(*this);
   const CUresult result =
       map.im2col ? driver_->cuTensorMapEncodeIm2col(

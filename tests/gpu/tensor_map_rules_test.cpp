@@ -119,6 +119,20 @@ std::string text(const ResolvedTensorMap& m) {
 
 }  // namespace
 
+TEST_CASE("gpu: a tensor map of rank 1, which has no strides, is encoded") {
+  const auto device = gpu_or_skip();
+  if (!device) return;
+  ResolvedTensorMap map;
+  map.data_type = 9;  // BFLOAT16
+  map.dims = {4096};
+  map.box = {64};
+  map.element_strides = {1};
+  REQUIRE_FALSE(plan::check_tensor_map(map, device->info().limits.compute_major));
+  const DeviceBuffer buffer = device->allocate(8192).value();
+  const auto encoded = device->encode(map, buffer.address);
+  if (!encoded) FAIL(encoded.error().to_string());
+}
+
 TEST_CASE("the driver takes the tensor maps that our rules let through, and no others", "[.driver_rules]") {
   const auto device = gpu_or_skip();
   if (!device) return;

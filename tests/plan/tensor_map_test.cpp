@@ -106,6 +106,8 @@ TEST_CASE("each rule of the driver is named") {
       {R"j("tensor": "A", "box": [64, 1], "element_strides": [0, 1])j", "element_strides",
        "element_strides_range"},
       {R"j("tensor": "A", "box": [12, 1])j", "box", "box_inner_multiple_of_16_bytes"},
+      {R"j("tensor": "A", "dtype": "float32", "dims": [64, 256, 8], "strides": [256, 65536], "box": [64, 256, 4])j",
+       "box", "box_shared_memory"},
       {R"j("tensor": "A", "box": [128, 1], "swizzle": "128B")j", "box", "box_inner_within_swizzle"},
       {R"j("tensor": "A", "box": [64, 1], "swizzle": "64B")j", "box", "box_inner_within_swizzle"},
       {R"j("tensor": "A", "box": [32, 1], "swizzle": "32B")j", "box", "box_inner_within_swizzle"},
