@@ -164,8 +164,10 @@ ExitStatus from_pidfd(int pidfd) {
   for (int attempt = 0; pidfd >= 0 && attempt < 20; ++attempt) {
     PidfdInfo info;
     info.mask = kPidfdInfoExit;
-    if (::ioctl(pidfd, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 && errno != ESRCH) break;  // kernel too old
-    if (info.mask & kPidfdInfoExit) {
+    const bool answered = ::ioctl(pidfd, _IOWR(0xFF, 11, PidfdInfo), &info) == 0;
+    if (!answered && errno != ESRCH) break;  // kernel too old
+    // Unanswered (the status is not there yet) the mask is still the question's.
+    if (answered && (info.mask & kPidfdInfoExit)) {
       if (WIFSIGNALED(info.exit_code)) return {ExitStatus::Kind::signalled, WTERMSIG(info.exit_code)};
       return {ExitStatus::Kind::exited, WEXITSTATUS(info.exit_code)};
     }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace ptxbench::testing {
 
 struct Folder {
   std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("ptxbench-agent-" + std::to_string(std::rand()));
+      std::filesystem::temp_directory_path() / ("ptxbench-agent-" + std::to_string(std::random_device{}()));
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
   std::string operator/(const std::string& name) const { return (path / name).string(); }

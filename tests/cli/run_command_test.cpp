@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 using namespace ptxbench;
@@ -26,7 +27,7 @@ const std::string kTask = " --definition " + kSource +
 
 struct Folder {
   fs::path path =
-      fs::temp_directory_path() / ("ptxbench-cli-" + std::to_string(std::rand()) + std::to_string(getpid()));
+      fs::temp_directory_path() / ("ptxbench-cli-" + std::to_string(std::random_device{}()) + std::to_string(getpid()));
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
 };

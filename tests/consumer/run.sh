@@ -48,5 +48,6 @@ build_all gcc gcc g++
 if command -v clang++ >/dev/null; then build_all clang clang clang++; fi
 
 # The shared library exports the C functions and nothing else.
-nm -D --defined-only "$work/prefix"/lib*/libptxbench.so "$work/prefix"/lib/*/libptxbench.so 2>/dev/null |
+library=$(find "$work/prefix" -name libptxbench.so)
+nm -D --defined-only "$library" |
   awk 'NF == 3 && $2 != "A" && $3 !~ /^ptxbench_[a-z_]+(@@PTXBENCH_0\.1)?$/ {print "exported by accident: " $3; bad = 1} END {exit bad}'

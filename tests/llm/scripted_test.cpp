@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 using namespace ptxbench;
 namespace fs = std::filesystem;
@@ -11,7 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("ptxbench-llm-" + std::to_string(std::rand()));
+  fs::path path = fs::temp_directory_path() / ("ptxbench-llm-" + std::to_string(std::random_device{}()));
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
   void write(const std::string& name, const std::string& text) const {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 using namespace ptxbench;
 namespace fs = std::filesystem;
@@ -15,7 +16,7 @@ const std::string kHopper = std::string(PTXBENCH_SOURCE_DIR) + "/knowledge_packs
 
 // A folder that is gone at the end.
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("ptxbench-pack-" + std::to_string(std::rand()));
+  fs::path path = fs::temp_directory_path() / ("ptxbench-pack-" + std::to_string(std::random_device{}()));
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
   void write(const std::string& name, const std::string& text) const {
