@@ -22,7 +22,7 @@ constexpr const char* kOutOfMemoryJson = "{\"status\":\"PTXBENCH_E_NO_MEMORY\",\
 ptxbench_status report(const Error& error, ptxbench_error** err) noexcept {
   const auto status = static_cast<ptxbench_status>(error.code);
   if (err == nullptr) return status;
-  if (error.code == ErrorCode::no_memory) {
+  if (error.code == ErrorCode::no_memory && error.message.empty()) {
     *err = out_of_memory_error();
     return status;
   }

@@ -38,9 +38,12 @@ ptxbench_status ptxbench_compile(ptxbench_compiled** out, ptxbench_context* ctx,
     PTXBENCH_TRY(required(solution, "solution"));
     PTXBENCH_TRY(required(workload, "workload"));
     PTXBENCH_TRY_ASSIGN(const EvaluateOptions options, options_of(options_json, options_len));
+    // Shares of what the handles hold: any of them may be freed while this runs.
+    const std::shared_ptr<Context> context = unwrap<ContextImpl>(ctx)->context;
+    const std::shared_ptr<const Solution> candidate_solution = unwrap<SolutionImpl>(solution)->solution;
+    const Workload for_workload = unwrap<WorkloadImpl>(workload)->workload;
     PTXBENCH_TRY_ASSIGN(CompiledCandidate candidate,
-                        compile_candidate(*unwrap<ContextImpl>(ctx)->context, *unwrap<SolutionImpl>(solution)->solution,
-                                          unwrap<WorkloadImpl>(workload)->workload, options, token_of(cancel)));
+                        compile_candidate(*context, *candidate_solution, for_workload, options, token_of(cancel)));
     std::string json = to_json(candidate.verdict);
     *out = reinterpret_cast<ptxbench_compiled*>(new CompiledImpl{std::move(candidate), std::move(json)});
     return {};
@@ -90,9 +93,10 @@ ptxbench_status ptxbench_evaluate(ptxbench_evaluation** out, ptxbench_context* c
     }
     PTXBENCH_TRY_ASSIGN(const EvaluateOptions options, options_of(options_json, options_len));
     const Judging judged_by = judging != nullptr ? unwrap<JudgingImpl>(judging)->judging : Judging{};
+    const std::shared_ptr<Context> context = unwrap<ContextImpl>(ctx)->context;
+    const std::shared_ptr<const Solution> candidate = unwrap<SolutionImpl>(solution)->solution;
     PTXBENCH_TRY_ASSIGN(Evaluation evaluation,
-                        evaluate(*unwrap<ContextImpl>(ctx)->context, *unwrap<SolutionImpl>(solution)->solution, list,
-                                 judged_by, options, token_of(cancel)));
+                        evaluate(*context, *candidate, list, judged_by, options, token_of(cancel)));
     std::string json = to_json(evaluation);
     *out = reinterpret_cast<ptxbench_evaluation*>(new EvaluationImpl{std::move(evaluation), std::move(json)});
     return {};

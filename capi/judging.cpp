@@ -193,7 +193,10 @@ ptxbench_status ptxbench_judging_set_tolerance(ptxbench_judging* judging, const 
     ComparatorSpec& spec = unwrap<JudgingImpl>(judging)->judging.comparator;
     spec.kind = ComparatorKind::tolerance;
     if (output == nullptr) spec.tolerance = {atol, rtol};
-    else spec.by_output.emplace_back(output, Tolerance{atol, rtol});
+    else {
+      std::erase_if(spec.by_output, [&](const auto& entry) { return entry.first == output; });  // the last word counts
+      spec.by_output.emplace_back(output, Tolerance{atol, rtol});
+    }
     return {};
   });
 }

@@ -111,6 +111,9 @@ class Device {
   /// Waits for all that is queued, at most @p deadline_ns; past it a fault of kind timeout (the device is lost).
   virtual Result<DeviceOutcome> synchronize(std::uint64_t deadline_ns) = 0;
 
+  /// The sticky fault after which the device is lost, if it is: operations then fail with ErrorCode::driver.
+  virtual std::optional<DeviceFault> loss() const = 0;
+
   // --- timing; ErrorCode::unsupported on the emulator ---
   virtual Result<DeviceEvent> create_event() = 0;
   virtual Result<void> record(DeviceEvent event) = 0;

@@ -255,7 +255,9 @@ Error error_from(const Message& message) {
     PTXBENCH_TRY(text(where, "pointer", error.where.pointer));
     PTXBENCH_TRY_ASSIGN(const std::int64_t line, number(where, "line"));
     PTXBENCH_TRY_ASSIGN(const std::int64_t column, number(where, "column"));
+    // The other side's word is not trusted: a code of success, or one that means nothing here, is a defect.
     error.code = static_cast<ErrorCode>(code);
+    if (code < -1000 || code >= 0 || error_code_name(error.code) == "unknown") error.code = ErrorCode::internal;
     error.user_code = static_cast<std::int32_t>(user_code);
     error.where.line = static_cast<int>(line);
     error.where.column = static_cast<int>(column);

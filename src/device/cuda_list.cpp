@@ -55,7 +55,7 @@ Result<CudaDeviceEntry> entry_of(const CudaDriver& driver, int ordinal, const st
   CudaDeviceEntry entry;
   const auto check = [&](CUresult result, const char* what) -> Result<void> {
     if (result == CUDA_SUCCESS) return {};
-    return make_error(ErrorCode::no_device, std::string(what) + " of GPU " + std::to_string(ordinal) + ": " +
+    return make_error(ErrorCode::driver, std::string(what) + " of GPU " + std::to_string(ordinal) + ": " +
                                                 driver.error_text(result));
   };
   PTXBENCH_TRY(check(driver.cuDeviceGet(&entry.device, ordinal), "the handle"));
@@ -131,11 +131,13 @@ Result<CudaDeviceList> enumerate_cuda_devices(const std::string& cuda_home) {
   PTXBENCH_TRY_ASSIGN(list.driver, CudaDriver::open(search));
   const CudaDriver& driver = *list.driver;
   const std::string at = "the CUDA driver at " + driver.library.path;
+  // That there is no GPU is a fact about the machine; any other refusal (a service that is not up yet, a driver of another version)
+  // is a fault of it.
   if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS)
-    return make_error(ErrorCode::no_device, at + " cannot be used: " + driver.error_text(result));
+    return make_error(result == CUDA_ERROR_NO_DEVICE ? ErrorCode::no_device : ErrorCode::driver, at + " cannot be used: " + driver.error_text(result));
   int count = 0;
   if (const CUresult result = driver.cuDeviceGetCount(&count); result != CUDA_SUCCESS)
-    return make_error(ErrorCode::no_device, at + " does not tell its GPUs: " + driver.error_text(result));
+    return make_error(ErrorCode::driver, at + " does not tell its GPUs: " + driver.error_text(result));
   if (count == 0) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     return make_error(

@@ -78,12 +78,15 @@ class Runner final : public PlanRunner {
   }
 
   Result<DeviceOutcome> enqueue() override {
-    for (const ReadyFill& fill : initial_) PTXBENCH_TRY(queue(fill));
+    for (const ReadyFill& fill : initial_)
+      if (Result<void> queued = queue(fill); !queued) return fault_or(std::move(queued).error());
     for (const ReadyOperation& operation : operations_) {
       if (const auto* fill = std::get_if<ReadyFill>(&operation)) {
-        PTXBENCH_TRY(queue(*fill));
+        if (Result<void> queued = queue(*fill); !queued) return fault_or(std::move(queued).error());
       } else if (const auto* copy = std::get_if<ReadyCopy>(&operation)) {
-        if (copy->bytes != 0) PTXBENCH_TRY(device_.copy(copy->to, copy->from, copy->bytes));
+        if (copy->bytes == 0) continue;
+        if (Result<void> queued = device_.copy(copy->to, copy->from, copy->bytes); !queued)
+          return fault_or(std::move(queued).error());
       } else {
         const ReadyLaunch& ready = *std::get<std::unique_ptr<ReadyLaunch>>(operation);
         PTXBENCH_TRY_ASSIGN(DeviceOutcome outcome, device_.launch(ready.launch));
@@ -96,6 +99,12 @@ class Runner final : public PlanRunner {
   std::span<const DeviceBuffer> workspaces() const override { return workspaces_; }
 
  private:
+  // A fault of an earlier step may show at a copy or a memset: it is what the run did, and no fault of the environment.
+  Result<DeviceOutcome> fault_or(Error error) const {
+    if (std::optional<DeviceFault> loss = device_.loss()) return DeviceOutcome(std::move(*loss));
+    return error;
+  }
+
   Result<void> queue(const ReadyFill& fill) {
     if (fill.elements == 0) return {};
     return device_.fill(fill.address, fill.pattern, fill.element_bytes, fill.elements);

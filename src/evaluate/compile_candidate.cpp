@@ -63,10 +63,16 @@ Result<DeviceLimits> limits_of(Context& context, const std::string& arch) {
   return profile_for_arch(arch);
 }
 
+// What to compile for: what was asked for, else what the device is, else sm_90a (no device, or one that nothing can be compiled
+// for: the verdict then says that it was not run, and why).
 Result<std::string> arch_of(Context& context, const EvaluateOptions& options) {
   if (!options.arch.empty()) return options.arch;
-  if (context.options().device != "none")
-    if (Result<DeviceInfo> device = context.device()) return device->arch;
+  if (context.options().device != "none") {
+    const Result<DeviceInfo> device = context.device();
+    if (device && find_architecture(device->arch)) return device->arch;
+    if (!device && device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit)
+      return device.error();
+  }
   return std::string("sm_90a");
 }
 

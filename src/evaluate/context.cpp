@@ -18,7 +18,7 @@ std::string default_cache_dir() {
 }  // namespace
 
 Result<DeviceInfo> ContextImpl::device() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(device_mutex_);
   if (device_ && device_->has_value()) return *device_;
   if (options_.device == "none") return make_error(ErrorCode::no_device, "none was asked for (device \"none\")");
   // That there is no device is remembered too: looking costs a process. Other errors may pass.
@@ -28,14 +28,17 @@ Result<DeviceInfo> ContextImpl::device() {
 }
 
 Result<std::vector<std::uint8_t>> ContextImpl::judge_cubin(const std::string& arch, const CancelToken& cancel) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = judge_cubins_.find(arch); found != judge_cubins_.end()) return found->second;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = judge_cubins_.find(arch); found != judge_cubins_.end()) return found->second;
+  }
   CompileRequest request = judge_compile_request(arch);
   request.toolkit.cuda_home = options_.cuda_home;
   request.cache_dir = options_.cache_dir.value_or("");
   PTXBENCH_TRY_ASSIGN(Compiled compiled, workers_->compile(request, cancel));
   if (!compiled.ok || compiled.modules.empty() || compiled.modules[0].cubin.empty())
     return make_error(ErrorCode::internal, "the judge's own device code does not compile for " + arch + ":\n" + compiled.log);
+  const std::lock_guard lock(mutex_);
   return judge_cubins_.emplace(arch, std::move(compiled.modules[0].cubin)).first->second;
 }
 

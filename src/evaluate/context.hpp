@@ -21,7 +21,7 @@ class ContextImpl final : public Context {
   Workers& workers() override { return *workers_; }
   Result<DeviceInfo> device() override;
 
-  // The judge's own device code for `arch`, compiled once.
+  // The judge's own device code for `arch`, compiled once (by two threads at first, perhaps).
   Result<std::vector<std::uint8_t>> judge_cubin(const std::string& arch, const CancelToken& cancel);
 
   // The noise floor of a (device, workload, protocol, baseline), measured once and kept.
@@ -34,8 +34,9 @@ class ContextImpl final : public Context {
  private:
   const ContextOptions options_;
   const std::shared_ptr<Workers> workers_;
-  std::mutex mutex_;
+  std::mutex device_mutex_;  // held while a device worker starts
   std::optional<Result<DeviceInfo>> device_;
+  std::mutex mutex_;  // of what follows; never held over a call
   std::map<std::string, std::vector<std::uint8_t>> judge_cubins_;
   std::map<std::string, double> noise_floors_;
 };

@@ -1,4 +1,5 @@
 // One judgement: compile, verify, time, count; each stage's evidence is turned into the verdict by that stage's pure code.
+#include "evaluate/check.hpp"
 #include "evaluate/context.hpp"
 #include "core/guard.hpp"
 
@@ -65,8 +66,6 @@ struct Stages {
 
   // A Solution in the part of reference or baseline must compile: one that does not is the request's fault.
   Result<Candidate> other(const SolutionChoice& choice, std::string_view part) const {
-    if (choice.solution == nullptr)
-      return make_error(ErrorCode::invalid_argument, "the " + std::string(part) + " solution is null");
     EvaluateOptions own = options;
     own.constants = choice.constants;
     PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
@@ -88,8 +87,7 @@ struct Stages {
     if (const auto* choice = std::get_if<SolutionChoice>(&judging.reference)) {
       spec.kind = ReferenceKind::solution;
       PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "reference"));
-    } else if (const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference)) {
-      if (*own == nullptr) return make_error(ErrorCode::invalid_argument, "the reference callback is null");
+    } else if (std::holds_alternative<std::shared_ptr<Reference>>(judging.reference)) {
       spec.kind = ReferenceKind::callback;
     }
     return spec;
@@ -101,7 +99,6 @@ struct Stages {
       spec.kind = BaselineKind::solution;
       PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "baseline"));
     } else if (const auto* fixed = std::get_if<FixedTime>(&judging.baseline)) {
-      if (fixed->ns == 0) return make_error(ErrorCode::invalid_argument, "a fixed baseline time must be above 0 ns");
       spec.kind = BaselineKind::fixed_time;
       spec.fixed_ns = fixed->ns;
     } else if (std::holds_alternative<NoBaseline>(judging.baseline)) {
@@ -116,17 +113,33 @@ struct Stages {
   }
 };
 
-Result<void> check_request(const Workload& workload, const Judging& judging, const EvaluateOptions& options) {
-  if (!options.verify) return {};
-  const Definition& definition = *workload.definition;
-  if (std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition))
-    return make_error(ErrorCode::unsupported,
-                      "nothing here computes what \"" + definition.name + "\" (op_type \"" + definition.op_type +
-                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]); bring a "
-                          "reference: another Solution, or a callback",
-                      {}, "no_reference");
-  if (judging.comparator.kind == ComparatorKind::callback && judging.own_comparator == nullptr)
-    return make_error(ErrorCode::invalid_argument, "comparison by callback was asked for, and there is none");
+// What was asked for and cannot be had for this candidate says so, and why.
+void close_blocks(const Stages& stages, Verdict& verdict, const std::string& why) {
+  const auto close = [&](auto& block, bool asked) {
+    if (!asked || block.state != Availability::not_requested) return;
+    block.state = Availability::unavailable;
+    block.reason = why;
+  };
+  close(verdict.correctness, stages.options.verify);
+  close(verdict.timing, stages.options.time);
+  close(verdict.counts, stages.count);
+  if (stages.options.count && !stages.count) verdict.counts.reason = kNotCounted;
+}
+
+// A worker's evidence is not trusted to be whole.
+Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& workload, int trials) {
+  if (evidence.plan_error || evidence.not_applicable) return {};
+  const auto broken = [](const std::string& what) {
+    return make_error(ErrorCode::worker, "the device worker's evidence is not whole: " + what);
+  };
+  bool faulted = false;
+  for (const TrialEvidence& trial : evidence.trials) {
+    faulted = faulted || trial.fault.has_value();
+    if (!trial.fault && trial.outputs.size() != workload.definition->outputs.size())
+      return broken(std::to_string(trial.outputs.size()) + " outputs in trial " + std::to_string(trial.trial));
+  }
+  if (!faulted && evidence.trials.size() != static_cast<std::size_t>(trials))
+    return broken(std::to_string(evidence.trials.size()) + " of " + std::to_string(trials) + " trials");
   return {};
 }
 
@@ -146,10 +159,24 @@ Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candid
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
                       stages.context.workers().verify(device.id, job, callbacks, stages.cancel));
+  PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
   compose_correctness(evidence, verdict);
   verdict.output_log = evidence.output;
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
+}
+
+// What a noise floor belongs to.
+std::string noise_key(const DeviceInfo& device, const Workload& workload, const TimeJob& job) {
+  Hasher hasher;
+  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol);
+  hasher.field(baseline_kind_name(job.baseline.kind));
+  if (job.baseline.solution) {
+    hasher.field(content_hash(job.baseline.solution->solution));
+    for (const auto& [name, value] : job.baseline.solution->constants)
+      hasher.field(name).field(std::visit([](auto v) { return std::to_string(v); }, value));
+  }
+  return std::move(hasher).hex();
 }
 
 Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
@@ -168,8 +195,7 @@ Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidat
   job.reference = reference;
   job.comparator = stages.judging.comparator;
   job.judge_cubin = judge;
-  std::string key = device.id + '\n' + stages.workload.uuid + '\n' + job.protocol + '\n' + std::string(baseline_kind_name(job.baseline.kind));
-  if (job.baseline.solution) key += '\n' + content_hash(job.baseline.solution->solution);
+  const std::string key = noise_key(device, stages.workload, job);
   const std::optional<double> kept = stages.context.noise_floor(key);
   job.noise = !kept && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
   LocalCallbacks callbacks = stages.callbacks();
@@ -211,7 +237,10 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
                       compile_candidate(stages.context, solution, stages.workload, options, stages.cancel));
   Verdict verdict = std::move(compiled.verdict);
   verdict.provenance.seed = stages.seed;
-  if (verdict.status || verdict.outcome == Outcome::not_applicable) return verdict;
+  if (verdict.status || verdict.outcome == Outcome::not_applicable) {
+    close_blocks(stages, verdict, verdict.status ? "the candidate does not compile" : "the plan does not apply to this workload");
+    return verdict;
+  }
   if (!options.verify) {
     not_run(verdict, options, "verification was not requested");
     return verdict;
@@ -221,6 +250,11 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
     // Only the absence of a device is a fact about the machine that a verdict can state; anything else is an Error.
     if (device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit) return device.error();
     not_run(verdict, options, "no device: " + device.error().to_string());
+    return verdict;
+  }
+  if (device->arch != verdict.compile.arch) {
+    not_run(verdict, options, "it was compiled for " + verdict.compile.arch + ", and " + device->id + " (" + device->name +
+                                  ") is " + device->arch);
     return verdict;
   }
   verdict.provenance.device = device->id;
@@ -235,22 +269,17 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
   PTXBENCH_TRY(verify(stages, *device, candidate, reference, judge_cubin, verdict));
   if (verdict.status == Status::passed && options.time)
     PTXBENCH_TRY(time(stages, *device, candidate, reference, judge_cubin, verdict));
-  if (verdict.status == Status::passed && stages.count)
-    PTXBENCH_TRY(count(stages, *device, candidate, reference, judge_cubin, verdict));
-  else if (options.count && !stages.count)
-    verdict.counts.reason = kNotCounted;
+  const bool timed_well = verdict.status == Status::passed;
+  if (timed_well && stages.count) PTXBENCH_TRY(count(stages, *device, candidate, reference, judge_cubin, verdict));
+  close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
+                                                                                     : "the candidate failed in a timed run");
   return verdict;
 }
 
 Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
                        const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
-  if (workloads.empty()) return make_error(ErrorCode::invalid_argument, "no workload to judge on");
-  if (options.time && !options.verify)
-    return make_error(ErrorCode::invalid_argument, "time needs verify: an unverified time says nothing");
-  for (const Workload& workload : workloads) {
-    if (workload.definition == nullptr) return make_error(ErrorCode::invalid_argument, "a workload without its definition");
-    PTXBENCH_TRY(check_request(workload, judging, options));
-  }
+  PTXBENCH_TRY(check_options(options));
+  PTXBENCH_TRY(check_request(solution, workloads, judging, options));
   Evaluation evaluation;
   evaluation.solution = solution.name;
   evaluation.solution_hash = content_hash(solution);

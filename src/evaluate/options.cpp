@@ -1,5 +1,7 @@
-#include "core/json.hpp"
+#include "evaluate/check.hpp"
+
 #include "core/guard.hpp"
+#include "core/json.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -49,7 +51,8 @@ Result<EvaluateOptions> parse(std::string_view text) {
       else if (name != "compile")
         return item.error("unknown stage \"" + name + "\"; the stages are compile, verify, time, count");
     }
-    if (options.time && !options.verify) return stages->error("time needs verify: an unverified time says nothing");
+    if ((options.time || options.count) && !options.verify)
+      return stages->error("time and count need verify: an unverified number says nothing");
   }
   PTXBENCH_TRY_ASSIGN(const auto scope, root.get("count_workloads"));
   if (scope) {

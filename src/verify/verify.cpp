@@ -87,8 +87,18 @@ class Verification {
       if (!fresh) return std::move(fresh).error();
       runner_.reset();
       buffers_ = std::move(*fresh);
-      PTXBENCH_TRY_ASSIGN(
-          runner_, PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers()));
+      Result<std::unique_ptr<PlanRunner>> made =
+          PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers());
+      if (!made) {
+        // Workspaces that do not fit, or a tensor map that the driver refuses at this address, are the candidate's.
+        const ErrorCode code = made.error().code;
+        if (code != ErrorCode::no_memory && code != ErrorCode::invalid_argument) return std::move(made).error();
+        trial.fault = DeviceFault{code == ErrorCode::no_memory ? DeviceFault::Kind::out_of_memory
+                                                               : DeviceFault::Kind::launch_refused,
+                                  {}, 0, false, made.error().to_string(), std::nullopt};
+        return {};
+      }
+      runner_ = std::move(*made);
     }
     PTXBENCH_TRY(buffers_.arm(device_));
     PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
@@ -103,6 +113,7 @@ class Verification {
   Result<void> run_trial(TrialEvidence& trial, Stopwatch& watch) {
     PTXBENCH_TRY(set_up(trial));
     watch.lap("inputs");
+    if (trial.fault) return {};
     PTXBENCH_TRY_ASSIGN(DeviceOutcome outcome, runner_->enqueue());
     if (!outcome) {
       PTXBENCH_TRY_ASSIGN(outcome, device_.synchronize(job_.run_deadline_ns));

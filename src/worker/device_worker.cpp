@@ -7,6 +7,7 @@
 #include "worker/remote_callbacks.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 namespace ptxbench {
 namespace {
@@ -18,8 +19,24 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kAround = std::chrono::minutes(3);
 constexpr std::uint64_t kMostDeadlineNs = std::uint64_t{1} << 55;
 
+// For each run its deadline twice (the candidate's, and a reference that is a solution), and what the judge does about it.
+constexpr nanoseconds kAroundRun = std::chrono::seconds(10);
+
 nanoseconds time_for(int runs, std::uint64_t run_deadline_ns) {
-  return kAround + std::clamp(runs, 1, 10'000) * nanoseconds(std::min(run_deadline_ns, kMostDeadlineNs / 10'000));
+  const auto deadline = nanoseconds(std::min(run_deadline_ns, kMostDeadlineNs / 100'000));
+  return kAround + std::clamp(runs, 1, 30'000) * (kAroundRun + 2 * deadline);
+}
+
+// A death that says nothing of the candidate: out of memory in the judge's own code, or somebody's SIGKILL (the kernel's, for
+// want of memory, or a person's). The host's own kill at the deadline is none of these.
+bool environment_died(const WorkerDeath& death) {
+  return death.kind == WorkerDeath::Kind::memory ||
+         (death.kind != WorkerDeath::Kind::deadline && death.signal == SIGKILL);
+}
+
+Error death_error(const WorkerDeath& death) {
+  return make_error(ErrorCode::worker, "the device worker ended for a reason that is not the candidate's: " + death.description +
+                                           (death.output.empty() ? "" : "\n" + death.output));
 }
 
 DeviceFault fault_of(const WorkerDeath& death) {
@@ -37,6 +54,13 @@ DeviceFault fault_of(const WorkerDeath& death) {
 Result<void> DeviceWorker::ensure_open(const CancelToken* cancel) {
   if (process_ && process_->ready() && info_) return {};
   info_.reset();
+  Result<void> opened = start_and_open(cancel);
+  // A process in which the driver did not start stays so: the next try is a new one.
+  if (!opened) process_.reset();
+  return opened;
+}
+
+Result<void> DeviceWorker::start_and_open(const CancelToken* cancel) {
   if (!process_) {
     PTXBENCH_TRY_ASSIGN(WorkerProcess started, WorkerProcess::launch(launch_));
     process_.emplace(std::move(started));
@@ -50,12 +74,13 @@ Result<void> DeviceWorker::ensure_open(const CancelToken* cancel) {
                                              outcome.death.description +
                                              (outcome.death.output.empty() ? "" : "\n" + outcome.death.output));
   PTXBENCH_TRY_ASSIGN(DeviceInfo info, device_info_from(outcome.reply.message));
+  device_ = info.id;
   info_ = std::move(info);
   return {};
 }
 
 Result<DeviceInfo> DeviceWorker::open(const CancelToken* cancel) {
-  const std::lock_guard lock(mutex_);
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(cancel));
   PTXBENCH_TRY(ensure_open(cancel));
   return *info_;
 }
@@ -64,8 +89,14 @@ Result<CallOutcome> DeviceWorker::call(const Message& job, nanoseconds time, con
                                        HostCallbacks& callbacks, const CancelToken& cancel) {
   for (int attempt = 0;; ++attempt) {
     PTXBENCH_TRY(ensure_open(&cancel));
-    PTXBENCH_TRY_ASSIGN(CallOutcome outcome,
-                        process_->call(job, {}, {time, &cancel}, answer_callbacks(workload, callbacks)));
+    Result<CallOutcome> called = process_->call(job, {}, {time, &cancel}, answer_callbacks(workload, callbacks));
+    if (!called) {
+      // A stage that ended in an Error may have lost the device on the way (a reference that faults, say).
+      const ErrorCode code = called.error().code;
+      if (code != ErrorCode::callback && code != ErrorCode::cancelled) replace_if_lost(true);
+      return std::move(called).error();
+    }
+    CallOutcome outcome = std::move(*called);
     if (!outcome.died) return outcome;
     info_.reset();
     // One that ended before it had begun was sick from before: another takes the job, once.
@@ -83,10 +114,14 @@ void DeviceWorker::replace_if_lost(bool lost) {
 }
 
 Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel) {
-  const std::lock_guard lock(mutex_);
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
   PTXBENCH_TRY_ASSIGN(CallOutcome outcome, call(to_message(job), time_for(job.trials, job.run_deadline_ns), job.workload,
                                                 callbacks, cancel));
   if (outcome.died) {
+    if (environment_died(outcome.death)) {
+      replace_if_lost(true);
+      return death_error(outcome.death);
+    }
     VerifyEvidence evidence;
     evidence.trials_requested = job.trials;
     evidence.device_lost = true;
@@ -106,14 +141,19 @@ Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks&
 
 Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
                                         const CancelToken& cancel) {
-  const std::lock_guard lock(mutex_);
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
   PTXBENCH_TRY(ensure_open(&cancel));
   if (hooks.before) hooks.before();
   const int runs = 2 * (job.pairs + job.warmup_pairs + (job.noise ? job.noise_pairs : 0));
-  Result<CallOutcome> outcome = call(to_message(job), time_for(runs, job.run_deadline_ns), job.workload, callbacks, cancel);
+  const nanoseconds time = time_for(runs, job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));
+  Result<CallOutcome> outcome = call(to_message(job), time, job.workload, callbacks, cancel);
   if (hooks.after) hooks.after();
   if (!outcome) return std::move(outcome).error();
   if (outcome->died) {
+    if (environment_died(outcome->death)) {
+      replace_if_lost(true);
+      return death_error(outcome->death);
+    }
     TimeEvidence evidence;
     evidence.protocol = job.protocol;
     evidence.fault = fault_of(outcome->death);

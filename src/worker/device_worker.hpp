@@ -1,17 +1,17 @@
 // The worker of one device as its host sees it: holds the device's context, is replaced when a candidate kills it.
 #pragma once
 
+#include "worker/turn.hpp"
 #include "worker/worker_process.hpp"
 
 #include <ptxbench/worker.hpp>
 
-#include <mutex>
 #include <optional>
 #include <string>
 
 namespace ptxbench {
 
-// Thread-safe: jobs run one at a time.
+// Thread-safe: jobs run one at a time, in the order of asking.
 class DeviceWorker {
  public:
   DeviceWorker(WorkerLaunch launch, std::string device, std::string cuda_home)
@@ -24,18 +24,20 @@ class DeviceWorker {
                             const CancelToken& cancel);
 
   // The device's turn, for a job that runs elsewhere: no job of this worker runs meanwhile.
-  std::unique_lock<std::mutex> turn() { return std::unique_lock(mutex_); }
+  Result<Turns::Turn> turn(const CancelToken* cancel) { return turns_.take(cancel); }
   const std::string& cuda_home() const { return cuda_home_; }
 
  private:
   Result<void> ensure_open(const CancelToken* cancel);
+  Result<void> start_and_open(const CancelToken* cancel);
   Result<CallOutcome> call(const Message& job, std::chrono::nanoseconds time, const Workload& workload,
                            HostCallbacks& callbacks, const CancelToken& cancel);
   void replace_if_lost(bool lost);
 
   const WorkerLaunch launch_;
-  const std::string device_, cuda_home_;
-  std::mutex mutex_;
+  std::string device_;  // as asked for; once opened its id, so that a replacement opens the same one
+  const std::string cuda_home_;
+  Turns turns_;
   std::optional<WorkerProcess> process_;
   std::optional<DeviceInfo> info_;  // of the process that runs now
 };

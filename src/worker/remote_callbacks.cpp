@@ -107,6 +107,26 @@ Result<std::vector<HostTensor>> read_tensors(const json::Cursor& root, std::stri
   return tensors;
 }
 
+// A callback writes as much as the definition says: what the worker calls a tensor must be one of the workload's, whole.
+Result<void> check_tensors(const Workload& workload, std::span<const TensorSpec> specs, std::span<const HostTensor> tensors) {
+  const auto broken = [](const std::string& what) {
+    return make_error(ErrorCode::worker, "the worker's tensors are not those of the workload: " + what);
+  };
+  std::size_t next = 0;
+  for (const TensorSpec& spec : specs) {
+    if (spec.is_scalar()) continue;
+    if (next == tensors.size()) return broken(spec.name + " is missing");
+    const HostTensor& tensor = tensors[next++];
+    PTXBENCH_TRY_ASSIGN(const std::vector<std::int64_t> shape, workload.shape_of(spec));
+    PTXBENCH_TRY_ASSIGN(const std::uint64_t elements, workload.elements_of(spec));
+    if (tensor.name != spec.name || tensor.dtype != spec.dtype || tensor.shape != shape ||
+        tensor.bytes != dtype_bytes(spec.dtype, elements))
+      return broken(spec.name);
+  }
+  if (next != tensors.size()) return broken(std::to_string(tensors.size()) + " of them");
+  return {};
+}
+
 Result<Parcel> answer(const Workload& workload, HostCallbacks& callbacks, Parcel parcel) {
   if (parcel.files.size() != 1)
     return make_error(ErrorCode::worker, "the worker asked \"" + parcel.message.type + "\" without its tensors");
@@ -115,6 +135,10 @@ Result<Parcel> answer(const Workload& workload, HostCallbacks& callbacks, Parcel
   const json::Cursor root(document);
   PTXBENCH_TRY_ASSIGN(std::vector<HostTensor> first, read_tensors(root, "first", memory));
   PTXBENCH_TRY_ASSIGN(std::vector<HostTensor> second, read_tensors(root, "second", memory));
+  const Definition& definition = *workload.definition;
+  const bool comparing = parcel.message.type == "ask_compare";
+  PTXBENCH_TRY(check_tensors(workload, comparing ? definition.outputs : definition.inputs, first));
+  if (parcel.message.type != "ask_fill") PTXBENCH_TRY(check_tensors(workload, definition.outputs, second));
   if (parcel.message.type == "ask_fill") {
     PTXBENCH_TRY_ASSIGN(const json::Cursor seed, root.require("seed"));
     PTXBENCH_TRY_ASSIGN(const json::Cursor trial, root.require("trial"));

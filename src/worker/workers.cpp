@@ -152,7 +152,7 @@ class WorkersImpl final : public Workers {
                               const CancelToken& cancel) override {
     return guarded([&]() -> Result<CountEvidence> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      const std::unique_lock turn = worker->turn();
+      PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, worker->turn(&cancel));
       return count_workers_.count({device_id, worker->cuda_home(), job}, callbacks, cancel);
     });
   }

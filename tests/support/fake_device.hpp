@@ -288,6 +288,7 @@ class FakeDevice : public Device {
     return outcome;
   }
 
+  std::optional<DeviceFault> loss() const override { return lost_; }
   Result<DeviceEvent> create_event() override {
     PTXBENCH_TRY(usable());
     events_.emplace_back();
