@@ -131,6 +131,7 @@ std::vector<ToolkitPlace> toolkit_places(const ToolkitSearch& search) {
     for (const char* name : {"PTXBENCH_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"})
       add(places, environment(name), name);
   if (search.usual_places) {
+    add(places, PTXBENCH_CONFIGURED_CUDA_HOME, "the toolkit it was built with");
     add(places, "/usr/local/cuda", "usual place");
     for (const std::string& versioned : entries("/usr/local", "cuda-")) add(places, versioned, "usual place");
     add(places, "/opt/cuda", "usual place");

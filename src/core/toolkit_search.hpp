@@ -17,7 +17,7 @@ struct ToolkitSearch {
       cuda_home;  // a toolkit, a folder of NVIDIA's wheels (the one that holds `nvidia`), or `nvidia` itself
   std::string near;          // a file of the toolkit already in use: its toolkit comes next
   bool environment = true;   // PTXBENCH_CUDA_HOME, CUDA_HOME, CUDA_PATH
-  bool usual_places = true;  // /usr/local/cuda, /usr/local/cuda-*, /opt/cuda
+  bool usual_places = true;  // the toolkit that this was built with, /usr/local/cuda, /usr/local/cuda-*, /opt/cuda
   bool wheels = true;        // site-packages/nvidia of virtual environments and Pythons
   bool loader = true;        // the dynamic loader for libraries, PATH for ptxas
 

@@ -145,7 +145,8 @@ Violation check_layout(const ResolvedTensorMap& map, int compute_major) {
         "the box's inner dimension has " + inner + "; it must be a multiple of 16 bytes"};
   if (!map.im2col) {
     std::uint64_t bits = static_cast<std::uint64_t>(tensor_map_type_bits(map.data_type));
-    for (const std::uint32_t extent : map.box) bits *= extent;  // at most 256^5 elements of 64 bits
+    for (std::size_t d = 0; d < map.box.size(); ++d)  // at most 256^5 elements of 64 bits
+      bits *= (map.box[d] + map.element_strides[d] - 1) / map.element_strides[d];
     if (bits / 8 > kMostBoxBytes)
       return TensorMapViolation{"box_shared_memory", "box",
                                 "a box takes " + number(bits / 8) + " bytes of shared memory; a CTA has at most " +

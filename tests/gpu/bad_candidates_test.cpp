@@ -57,3 +57,30 @@ TEST_CASE("gpu: what a kernel prints is in the verdict") {
   CHECK(verdict.status == Status::passed);
   CHECK(verdict.output_log.find("hello 7") != std::string::npos);
 }
+
+TEST_CASE("gpu: a reference that traps is an error of the call, and the next judgement finds a healthy device") {
+  if (!gpu_or_skip()) return;
+  const auto context = gpu_context();
+  const Workload workload = vector_add(100'000);
+  Judging judging;
+  judging.reference = SolutionChoice{std::make_shared<const Solution>(vector_add_candidate("__trap();")), {}};
+  judging.baseline = NoBaseline{};
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(evaluate(*context, vector_add_candidate(), {&workload, 1}, judging, quick()));
+    const Verdict good = judge(*context, vector_add_candidate(), workload, judged_by_addition(), quick());
+    INFO(to_json(good));
+    REQUIRE(good.status == Status::passed);
+  }
+}
+
+TEST_CASE("gpu: a callback that evaluates on the context that calls it gets an error, and nothing hangs") {
+  if (!gpu_or_skip()) return;
+  const auto context = gpu_context();
+  const Workload workload = vector_add(1000);
+  Judging judging = judged_by([&](std::span<const HostTensor>, std::span<HostTensor>) {
+    const auto inner = evaluate(*context, vector_add_candidate(), {&workload, 1}, judged_by_addition(), quick());
+    CHECK_FALSE(inner);
+    CHECK(inner.error().code == ErrorCode::state);
+  });
+  CHECK(judge(*context, vector_add_candidate(), workload, judging, quick()).status == Status::incorrect_numerical);
+}

@@ -30,6 +30,9 @@ fi
 
 if [ "$what" != tests ]; then
   "$build/tests/process_benchmark" "$build/bin/ptxbench-worker" | tee -a "$log"
+  # What the README's first command does.
+  bash cmake/main_job.sh "$build/bin/ptxbench" >"$out/main_job.txt" 2>>"$log" || failed=1
+  tail -n 8 "$out/main_job.txt"
   # Twice: the second run finds compiled candidates in the cache.
   cache=$(mktemp -d)
   for round in cold cached; do
