@@ -34,7 +34,8 @@ struct DeviceInfo {
 /// A fault of what ran, with the device's own word for it. After `sticky` ones the device is lost.
 struct DeviceFault {
   enum class Kind : std::uint8_t { illegal_address, misaligned, illegal_instruction, trap, launch_refused,
-                                   launch_failed, timeout, out_of_memory, other } kind = Kind::other;
+                                   launch_failed, timeout, out_of_memory, other,
+                                   hardware /* a sick device: nobody's fault but the environment's */ } kind = Kind::other;
   std::string name;              ///< "CUDA_ERROR_ILLEGAL_ADDRESS"
   std::int32_t code = 0;
   bool sticky = false;

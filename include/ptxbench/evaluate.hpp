@@ -66,7 +66,8 @@ struct FixedTime {
 };
 
 /// What a caller brings. All defaults: random inputs, the native reference, the library's kernel as baseline,
-/// comparison by model error. Callbacks run on the thread that calls `evaluate`, one at a time, and must not throw.
+/// comparison by model error. Callbacks run on the thread that calls `evaluate`, one at a time, must not throw, and
+/// may not evaluate on the context that calls them (ErrorCode::state).
 struct Judging {
   std::shared_ptr<InputSource> inputs;     ///< null: random by seed
   std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>> reference;

@@ -180,7 +180,7 @@ PTXBENCH_API void ptxbench_compiled_free(ptxbench_compiled *compiled);
 /* ---- what the host brings: each part left out takes its default ---- */
 
 /* Callbacks run on the thread that is inside ptxbench_evaluate, one at a time. They must not throw nor longjmp, and may
- * call anything but functions on the same handles. A non-zero return ends the evaluation with PTXBENCH_E_CALLBACK and is
+ * call anything but ptxbench_evaluate on the context that calls them (PTXBENCH_E_STATE) and functions on the same judging. A non-zero return ends the evaluation with PTXBENCH_E_CALLBACK and is
  * kept in ptxbench_error_user_code. Tensors are host memory, dense and row-major, in the definition's order; scalar
  * inputs are left out. `destroy` may be NULL and is called exactly once, when the last user of the judging is gone, also
  * when the setter that was given it fails. */

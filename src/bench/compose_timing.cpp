@@ -72,6 +72,12 @@ void compose_failure(const TimedFailure& failure, Verdict& verdict) {
   fail(verdict, Status::incorrect_numerical, "the candidate was wrong in " + where);
 }
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 }  // namespace
 
 std::string_view baseline_kind_name(BaselineKind kind) noexcept {
@@ -169,8 +175,8 @@ void compose_timing(const TimeEvidence& evidence, Verdict& verdict, std::optiona
     block.reason = "the run is shorter than the clock can tell";
     return;
   }
-  if (block.baseline_median_ns == 0) return;
-  block.speedup = static_cast<double>(block.baseline_median_ns) / static_cast<double>(block.median_ns);
+  if (block.baseline_median_ns == 0 || ratios.empty()) return;
+  block.speedup = median_of(ratios);  // of the same numbers as its interval, so that it lies within
   if (const auto interval = median_interval(std::move(ratios))) {
     block.speedup_low = interval->first;
     block.speedup_high = interval->second;

@@ -197,7 +197,7 @@ class Timing {
     PTXBENCH_TRY(what.before());
     PTXBENCH_TRY(judge_->wipe_shared());
     PTXBENCH_TRY(settle(device_, "preparing a timed run"));
-    Result<void> closed = device_.close_gate();
+    Result<void> closed = ungated_ ? make_error(ErrorCode::unsupported, "too much for the gate") : device_.close_gate();
     if (!closed && closed.error().code != ErrorCode::unsupported) return std::move(closed).error();
     if (!closed) evidence_.method.replace(0, evidence_.method.find(", cold"), "events, not gated");
     const auto queue = [&]() -> Result<DeviceOutcome> {
@@ -209,6 +209,12 @@ class Timing {
     };
     Result<DeviceOutcome> queued = queue();
     if (closed) PTXBENCH_TRY(device_.open_gate());
+    if (!queued && closed && queued.error().code == ErrorCode::state) {
+      // More operations or parameters than the driver's queue takes while it is held: from now on without the gate.
+      ungated_ = true;
+      PTXBENCH_TRY(settle(device_, "what did not fit behind the gate"));
+      return timed(what);
+    }
     if (!queued) return std::move(queued).error();
     Run run;
     run.fault = std::move(*queued);
@@ -417,6 +423,7 @@ class Timing {
   const TimeJob& job_;
   LibraryBaseline* library_;
   HostCallbacks* callbacks_;
+  bool ungated_ = false;  // the plan does not fit behind the gate
   TimeEvidence evidence_;
   TensorLayouts layouts_;
   std::unique_ptr<LoadedPlan> loaded_, baseline_loaded_;

@@ -32,18 +32,18 @@ FaultClass classify_fault(CUresult result) noexcept {
     case CUDA_ERROR_LAUNCH_TIMEOUT:
       return {Kind::timeout, true, "the driver's watchdog ended a kernel that ran too long"};
     case CUDA_ERROR_ECC_UNCORRECTABLE:
-      return {Kind::other, true, "the device's memory has an uncorrectable error"};
+      return {Kind::hardware, true, "the device's memory has an uncorrectable error"};
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
-      return {Kind::other, true, "an uncorrectable NVLink error"};
+      return {Kind::hardware, true, "an uncorrectable NVLink error"};
     case CUDA_ERROR_CONTAINED:
-      return {Kind::other, true, "a contained hardware error"};
+      return {Kind::hardware, true, "a contained hardware error"};
     case CUDA_ERROR_TENSOR_MEMORY_LEAK:
       return {Kind::launch_failed, true, "a kernel ended without freeing its tensor memory"};
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_MPS_CLIENT_TERMINATED:
-      return {Kind::other, true, "the context is gone"};
+      return {Kind::hardware, true, "the context is gone"};
     case CUDA_ERROR_EXTERNAL_DEVICE:
-      return {Kind::other, true, "an error of an external device"};
+      return {Kind::hardware, true, "an error of an external device"};
 
     // What a launch was refused for; the context stays good.
     case CUDA_ERROR_INVALID_VALUE:

@@ -126,6 +126,12 @@ void close_blocks(const Stages& stages, Verdict& verdict, const std::string& why
   if (stages.options.count && !stages.count) verdict.counts.reason = kNotCounted;
 }
 
+// A sick device is the environment's fault: no verdict.
+Result<void> not_sick(const DeviceFault& fault) {
+  if (fault.kind != DeviceFault::Kind::hardware) return {};
+  return make_error(ErrorCode::driver, "the device is sick: " + fault.name + ": " + fault.message);
+}
+
 // A worker's evidence is not trusted to be whole.
 Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& workload, int trials) {
   if (evidence.plan_error || evidence.not_applicable) return {};
@@ -134,6 +140,7 @@ Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& work
   };
   bool faulted = false;
   for (const TrialEvidence& trial : evidence.trials) {
+    if (trial.fault) PTXBENCH_TRY(not_sick(*trial.fault));
     faulted = faulted || trial.fault.has_value();
     if (!trial.fault && trial.outputs.size() != workload.definition->outputs.size())
       return broken(std::to_string(trial.outputs.size()) + " outputs in trial " + std::to_string(trial.trial));
@@ -203,6 +210,7 @@ Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidat
   PTXBENCH_TRY_ASSIGN(const TimeEvidence evidence,
                       stages.context.workers().time(device.id, job, callbacks,
                                                     {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
+  if (evidence.fault) PTXBENCH_TRY(not_sick(*evidence.fault));
   if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
   compose_timing(evidence, verdict, kept);
   verdict.provenance.stages.push_back({"time", since(start)});

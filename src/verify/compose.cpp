@@ -115,6 +115,7 @@ std::string fault_code(DeviceFault::Kind kind) {
       return "deadline";
     case DeviceFault::Kind::out_of_memory:
       return "out_of_memory";
+    case DeviceFault::Kind::hardware:
     case DeviceFault::Kind::other:
       break;
   }

@@ -140,9 +140,10 @@ Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks&
 }
 
 Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
-                                        const CancelToken& cancel) {
+                                        const std::function<void()>& settle, const CancelToken& cancel) {
   PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
   PTXBENCH_TRY(ensure_open(&cancel));
+  if (settle) settle();
   if (hooks.before) hooks.before();
   const int runs = 2 * (job.pairs + job.warmup_pairs + (job.noise ? job.noise_pairs : 0));
   const nanoseconds time = time_for(runs, job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));

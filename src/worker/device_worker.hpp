@@ -6,6 +6,7 @@
 
 #include <ptxbench/worker.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,8 +21,9 @@ class DeviceWorker {
   // Starts it if need be, and asks what the device is.
   Result<DeviceInfo> open(const CancelToken* cancel);
   Result<VerifyEvidence> verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel);
+  // `settle` is called when it is this job's turn, before anything runs.
   Result<TimeEvidence> time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
-                            const CancelToken& cancel);
+                            const std::function<void()>& settle, const CancelToken& cancel);
 
   // The device's turn, for a job that runs elsewhere: no job of this worker runs meanwhile.
   Result<Turns::Turn> turn(const CancelToken* cancel) { return turns_.take(cancel); }

@@ -143,8 +143,8 @@ class WorkersImpl final : public Workers {
                             const TimeHooks& hooks, const CancelToken& cancel) override {
     return guarded([&]() -> Result<TimeEvidence> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      count_workers_.settle();  // a GPU context that is being torn down would be seen in the times
-      return worker->time(job, callbacks, hooks, cancel);
+      // A GPU context that is being torn down would be seen in the times; looked at when it is this job's turn.
+      return worker->time(job, callbacks, hooks, [this] { count_workers_.settle(); }, cancel);
     });
   }
 
@@ -225,6 +225,7 @@ class WorkersImpl final : public Workers {
     PTXBENCH_TRY_ASSIGN(launch.path, find_worker(options_.worker_path));
     launch.arguments.kind = std::move(kind);
     launch.arguments.file_limit_bytes = kDeviceFileLimit;
+    launch.output_bytes = 64 * 1024;  // of what the candidate printed, as docs/verdict.md says
     launch.graveyard = graveyard_;
     return launch;
   }

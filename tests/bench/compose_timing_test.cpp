@@ -55,7 +55,7 @@ Verdict passed() {
 
 }  // namespace
 
-TEST_CASE("speedup is the ratio of medians") {
+TEST_CASE("speedup is the median of the pairs' ratios") {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs(9, {100, 150});
   pairs.push_back({1'000'000, 10});  // an outlier
   Verdict verdict = passed();
