@@ -1,4 +1,5 @@
 // What this machine can do.
+#include "compile/ptxas.hpp"
 #include "core/cuda_libs.hpp"
 #include "core/json.hpp"
 
@@ -78,6 +79,7 @@ DoctorReport look(const ContextOptions& options) {
   if (const Result<std::string> path = find_ptxas(search)) {
     ptxas.ok = true;
     ptxas.path = *path;
+    ptxas.version = ptxas_version(*path).value_or("");
   } else {
     ptxas.message = path.error().to_string();
   }
