@@ -1,6 +1,7 @@
 // The verify stage: runs a candidate on several draws and notes what happened.
 #include "core/guard.hpp"
 #include "verify/session.hpp"
+#include "verify/trial.hpp"
 #include "verify/stopwatch.hpp"
 
 namespace ptxbench {
@@ -100,14 +101,7 @@ class Verification {
       }
       runner_ = std::move(*made);
     }
-    PTXBENCH_TRY(buffers_.arm(device_));
-    PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
-    PTXBENCH_TRY(buffers_.poison_outputs(device_, trial.poison));
-    PTXBENCH_TRY(runner_->poison_workspaces(trial.poison));
-    PTXBENCH_TRY(loaded_->globals->restore());
-    PTXBENCH_TRY(runner_->set_globals());
-    PTXBENCH_TRY(judge_->wipe_shared());
-    return settle(device_, "making the inputs");
+    return arm_trial(parts(), trial.poison);
   }
 
   Result<void> run_trial(TrialEvidence& trial, Stopwatch& watch) {
@@ -123,23 +117,11 @@ class Verification {
       trial.fault = std::move(*outcome);
       return {};
     }
-    // The candidate has finished. Its outputs go to memory that it could not know, and only then is anything
-    // computed that it would have liked to see.
-    PTXBENCH_TRY_ASSIGN(const OutputValues got, OutputValues::take(device_, layouts_, buffers_));
-    PTXBENCH_TRY(settle(device_, "taking the outputs"));
-    PTXBENCH_TRY(inputs_.check(*judge_, device_, layouts_, buffers_, trial.violations));
-    const bool clobbered = !trial.violations.empty();
-    PTXBENCH_TRY(buffers_.check(device_, layouts_, trial.violations));
-    PTXBENCH_TRY(check_workspaces(device_, *runner_, loaded_->plan, trial.violations));
-    if (clobbered) PTXBENCH_TRY(inputs_.place(*judge_, device_, buffers_));
-    watch.lap("compare");
-    PTXBENCH_TRY_ASSIGN(const OutputValues expected, expected_->compute(*judge_, &callbacks_, buffers_));
-    watch.lap("reference");
-    PTXBENCH_TRY_ASSIGN(trial.outputs,
-                        compare_outputs(*judge_, device_, job_.workload, layouts_, job_.comparator, got,
-                                        expected, trial.poison, &callbacks_));
-    watch.lap("compare");
-    return {};
+    return judge_trial(parts(), trial, watch);
+  }
+
+  TrialParts parts() {
+    return {device_, job_.workload, job_.comparator, layouts_, *loaded_, *judge_, *expected_, inputs_, buffers_, *runner_, callbacks_};
   }
 
   Device& device_;

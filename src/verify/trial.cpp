@@ -1,0 +1,34 @@
+#include "verify/trial.hpp"
+
+namespace ptxbench {
+
+Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison) {
+  PTXBENCH_TRY(parts.buffers.arm(parts.device));
+  PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
+  PTXBENCH_TRY(parts.buffers.poison_outputs(parts.device, poison));
+  PTXBENCH_TRY(parts.runner.poison_workspaces(poison));
+  PTXBENCH_TRY(parts.plan.globals->restore());
+  PTXBENCH_TRY(parts.runner.set_globals());
+  PTXBENCH_TRY(parts.judge.wipe_shared());
+  return settle(parts.device, "making the inputs");
+}
+
+Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch) {
+  PTXBENCH_TRY_ASSIGN(const OutputValues got, OutputValues::take(parts.device, parts.layouts, parts.buffers));
+  PTXBENCH_TRY(settle(parts.device, "taking the outputs"));
+  PTXBENCH_TRY(parts.inputs.check(parts.judge, parts.device, parts.layouts, parts.buffers, trial.violations));
+  const bool clobbered = !trial.violations.empty();
+  PTXBENCH_TRY(parts.buffers.check(parts.device, parts.layouts, trial.violations));
+  PTXBENCH_TRY(check_workspaces(parts.device, parts.runner, parts.plan.plan, trial.violations));
+  if (clobbered) PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
+  watch.lap("compare");
+  PTXBENCH_TRY_ASSIGN(const OutputValues expected, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers));
+  watch.lap("reference");
+  PTXBENCH_TRY_ASSIGN(trial.outputs,
+                      compare_outputs(parts.judge, parts.device, parts.workload, parts.layouts, parts.comparator, got,
+                                      expected, trial.poison, &parts.callbacks));
+  watch.lap("compare");
+  return {};
+}
+
+}  // namespace ptxbench

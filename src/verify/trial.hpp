@@ -1,0 +1,35 @@
+// What every judged run of a candidate shares, whether it is verified or counted: how it is armed, and how its outputs are
+// judged once it has finished.
+#pragma once
+
+#include "verify/judge_ops.hpp"
+#include "verify/session.hpp"
+#include "verify/stopwatch.hpp"
+
+#include <ptxbench/verify.hpp>
+
+namespace ptxbench {
+
+// The parts that were made for a trial; all of them outlive it.
+struct TrialParts {
+  Device& device;
+  const Workload& workload;
+  const ComparatorSpec& comparator;
+  const TensorLayouts& layouts;
+  LoadedPlan& plan;
+  JudgeOps& judge;
+  ExpectedSource& expected;
+  Inputs& inputs;
+  TensorBuffers& buffers;
+  PlanRunner& runner;
+  HostCallbacks& callbacks;
+};
+
+// Red zones, inputs, poison in outputs and workspaces, globals as they were loaded, shared memory without a past.
+Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison);
+
+// The candidate has finished. Its outputs go to memory that it could not know, and only then is anything computed that it
+// would have liked to see. Fills violations and outputs.
+Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch);
+
+}  // namespace ptxbench
