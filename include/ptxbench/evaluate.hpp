@@ -88,6 +88,7 @@ struct EvaluateOptions {
   std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
   std::string protocol = "rigorous";
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
+  std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
   std::uint64_t compile_deadline_ns = 60'000'000'000;
   std::uint64_t run_deadline_ns = 10'000'000'000;  ///< of one run of the candidate
   std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override

@@ -130,6 +130,7 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
   verdict.compile.arch = arch;
   PTXBENCH_TRY_ASSIGN(BindOptions bind, [&]() -> Result<BindOptions> {
     PTXBENCH_TRY_ASSIGN(DeviceLimits limits, limits_of(context, arch));
+    if (options.memory_budget_bytes) limits.memory_bytes = std::min(limits.memory_bytes, *options.memory_budget_bytes);
     return BindOptions{std::move(limits), options.constants};
   }());
 

@@ -38,7 +38,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(text, parse_options));
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
-                          "arch", "pairs", "time_budget_s", "stop_if_slower_than", "count_workloads"}));
+                          "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -76,6 +76,12 @@ Result<EvaluateOptions> parse(std::string_view text) {
   PTXBENCH_TRY_ASSIGN(const auto budget, root.get("time_budget_s"));
   if (budget) {
     PTXBENCH_TRY_ASSIGN(options.time_budget_ns, seconds(*budget));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto memory, root.get("memory_budget_bytes"));
+  if (memory) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, memory->as_int());
+    if (value < 0) return memory->error("a memory budget must not be negative");
+    options.memory_budget_bytes = static_cast<std::uint64_t>(value);
   }
   PTXBENCH_TRY_ASSIGN(const auto slower, root.get("stop_if_slower_than"));
   if (slower) {
@@ -133,6 +139,7 @@ std::string to_json(const EvaluateOptions& options) {
   out.field("count_workloads", options.count_workloads == CountScope::all ? "all" : "first");
   out.field("trials", options.trials).field("pairs", options.pairs).field("time_budget_s", seconds(options.time_budget_ns));
   if (options.stop_if_slower_than) out.field("stop_if_slower_than", *options.stop_if_slower_than);
+  if (options.memory_budget_bytes) out.field("memory_budget_bytes", *options.memory_budget_bytes);
   out.field("protocol", options.protocol);
   if (options.seed) out.field("seed", *options.seed);
   out.field("compile_deadline_s", seconds(options.compile_deadline_ns));

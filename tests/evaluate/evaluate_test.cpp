@@ -225,3 +225,20 @@ TEST_CASE("evaluate: a request that does not hold together is an Error before an
   CHECK(code([](Bench& b) { b.judging.comparator.by_output = {{"c", Tolerance{}}}; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.judging.comparator.tolerance.atol = -1; }) == E::invalid_argument);
 }
+
+TEST_CASE("evaluate: a memory budget bounds the candidate's workspaces") {
+  Bench bench;
+  bench.solution.sources[0].content =
+      R"json({"version": 1, "workspaces": [{"name": "w", "dtype": "uint8", "shape": [1000]}],
+              "steps": [{"kernel": "k_elect", "grid": [2], "block": [64], "args": [{"workspace": "w"}]}]})json";
+  CHECK(bench.verdict().status == Status::passed);
+  bench.options.memory_budget_bytes = 256 * 4 + 1000;  // the output, and the workspace
+  CHECK(bench.verdict().status == Status::passed);
+  bench.options.memory_budget_bytes = 256 * 4 + 999;
+  const Verdict verdict = bench.verdict();
+  CHECK(verdict.status == Status::compile_error);
+  CHECK(verdict.find_finding("workspace_limit") != nullptr);
+  const auto options = parse_evaluate_options(to_json(bench.options));
+  if (!options) FAIL(options.error().to_string());
+  CHECK(options->memory_budget_bytes == 256u * 4 + 999);
+}
