@@ -198,7 +198,10 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
   bool every_module_read = true;
   for (const CompiledModule& module : out.compiled.modules) {
     Result<ModuleInfo> info = module_info(module);
-    if (!info) return refused(info.error(), "cubin_invalid");
+    if (!info) {
+      block.ok = false;
+      return refused(info.error(), "cubin_invalid");
+    }
     every_module_read = every_module_read && !module.cubin.empty();
     out.modules.push_back(std::move(*info));
     PTXBENCH_TRY_ASSIGN(std::vector<StaticFamily> families, static_families(module));
