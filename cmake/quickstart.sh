@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All the set-up there is, on a fresh Debian or Ubuntu machine:
+# All the set-up there is, on a fresh Debian 12 machine:
 #   bash cmake/quickstart.sh run    builds ptxbench and runs its main job
 #   bash cmake/quickstart.sh test   builds the tests and passes them
 # Installs what is missing from Debian's packages (as root, or through sudo) and says what. Where no CUDA toolkit is found it
