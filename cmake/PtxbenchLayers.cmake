@@ -1,8 +1,8 @@
 # The layers of the library, lowest first; tests/lint/layers.sh reads this list and fails on an include that goes up or
 # sideways. Layers written with a colon after a number share a row: they may not include each other.
 set(PTXBENCH_LAYERS
-    1:core 2:trace 3:plan 3:pack 4:compile 4:sass 5:device 6:verify 7:bench 7:count 8:worker 9:evaluate 10:llm 11:agent
-    12:fixit 12:report)
+    1:core 2:trace 3:plan 3:pack 3:ptx 4:compile 4:sass 5:device 6:emulator 7:verify 8:bench 8:count 9:worker 10:evaluate
+    11:llm 12:agent 13:fixit 13:report)
 
 # ptxbench_layer(NAME): an OBJECT library ptxbench_layer_NAME from src/NAME/*.cpp (main.cpp excepted).
 function(ptxbench_layer name)
