@@ -49,6 +49,14 @@ struct DeviceBuffer {
   std::uint64_t bytes = 0;
 };
 
+/// What a part of device memory holds, so that a message can say "A[3, 17]".
+struct MemoryLabel {
+  enum class Role : std::uint8_t { input, output, workspace, variable } role = Role::input;
+  std::string name;              ///< of the tensor, workspace or variable
+  DType dtype = DType::uint8;
+  std::vector<std::int64_t> shape;  ///< outermost first; empty: bytes
+};
+
 using DeviceModule = std::uint32_t;  ///< index of a loaded module
 using DeviceEvent = std::uint32_t;   ///< index of an event
 
@@ -78,10 +86,14 @@ struct DeviceLaunch {
 /// An Error is reserved for the environment; a DeviceFault is what a judged run did.
 using DeviceOutcome = std::optional<DeviceFault>;
 
+class EmulatedDevice;  // emulator.hpp
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  /// This device as an emulator, for what only an emulator can tell; null on a GPU.
+  virtual EmulatedDevice* emulator() noexcept { return nullptr; }
 
   // --- memory; the operations below are queued in the device's stream unless they say otherwise ---
   /// At least 256-byte aligned. out_of_memory is ErrorCode::no_memory.
@@ -92,6 +104,9 @@ class Device {
   virtual Result<void> fill(std::uint64_t address, std::uint64_t pattern, int element_bytes,
                             std::uint64_t elements) = 0;
   virtual Result<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
+  /// Says what @p buffer (all or part of an allocation) holds, until it is released. An emulator lets kernels touch only
+  /// the labelled parts of an allocation that has any; a GPU cannot know and ignores it.
+  virtual void label(const DeviceBuffer& buffer, const MemoryLabel& what) { (void)buffer, (void)what; }
   /// Where the host may touch the bytes at @p address directly; null on a GPU.
   virtual void* host_view(std::uint64_t address) noexcept = 0;
 

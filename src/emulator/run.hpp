@@ -1,0 +1,38 @@
+// One launch being run by one or more host threads: what it found and counted. A Run belongs to one host thread; the
+// launch merges those of its threads in the order of clusters, so that the first fault is the same at any number.
+#pragma once
+
+#include "emulator/machine.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxbench::emulator {
+
+struct OpCount {
+  std::uint64_t warps = 0, threads = 0;  // executions; threads whose guard was on
+};
+
+class Run {
+ public:
+  explicit Run(const Kernel& kernel) : counts(kernel.info.size()) {}
+  std::vector<OpCount> counts;            // by Kernel::info
+  std::optional<Fault> fault;             // the first
+  std::vector<Remark> remarks;
+  std::string output;                     // printf, at most kOutputLimit bytes
+  bool output_cut = false;
+  std::uint64_t tma_load_bytes = 0, tma_store_bytes = 0, bulk_bytes = 0;
+  std::uint64_t steps = 0;
+  std::uint32_t shared_high_water = 0;    // bytes of the window that were touched
+  static constexpr std::size_t kOutputLimit = 64 << 10;
+
+  void raise(Fault f) { if (!fault) fault = std::move(f); }
+  bool failed() const { return fault.has_value(); }
+  void remark(bool hazard, std::string_view code, const Site& site, std::string message);
+  void print(std::string_view text);
+};
+
+}  // namespace ptxbench::emulator
