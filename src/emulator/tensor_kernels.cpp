@@ -6,14 +6,18 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PTXBENCH_TENSOR_X86 1
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 finds it in its own AVX-512 header
+#endif
 #include <immintrin.h>
 #endif
 
-// How a term is cut. With s = 2^(F - E), trunc(a * b * s) is the term in units of 2^(E - F): the product of two fp32
-// values of at most 11 significant bits is exact, so is the scaling, and the conversion to an integer cuts towards
-// zero. A product below 2^-126 may be inexact, but where E >= -100 it is below one unit, whatever it becomes. A term
-// is below 2^27 units, 16 products of 11 bits (or 32 of 4) below 2^31: sums of products fit 32 bits. Lanes whose E
-// leaves [-100, 110] are left to the caller; infinities and NaN have an exponent that leaves it in any company.
+// How a term is cut. With s = 2^(F - E), trunc(a * b * s) is the term in units of 2^(E - F): the product of
+// two fp32 values of at most 11 significant bits is exact, so is the scaling, and the conversion to an
+// integer cuts towards zero. A product below 2^-126 may be inexact, but where E >= -100 it is below one unit,
+// whatever it becomes. A term is below 2^27 units, 16 products of 11 bits (or 32 of 4) below 2^31: sums of
+// products fit 32 bits. Lanes whose E leaves [-100, 110] are left to the caller; infinities and NaN have an
+// exponent that leaves it in any company.
 namespace ptxbench::emulator {
 
 namespace {
@@ -77,7 +81,8 @@ void portable_unit(const RowUnit& row, const ColumnUnit& column, const DotParame
     const double total = static_cast<double>(sum[l]) + static_cast<double>(addend[l]);
     const auto bits = std::bit_cast<std::uint64_t>(total);
     const std::uint64_t cut = (bits & masks.keep) | ((bits & ~masks.keep) != 0 ? masks.odd : 0);
-    const double back = std::bit_cast<double>(static_cast<std::uint64_t>(exponent[l] - p.fraction_bits + 1023) << 52);
+    const double back =
+        std::bit_cast<double>(static_cast<std::uint64_t>(exponent[l] - p.fraction_bits + 1023) << 52);
     const auto result = static_cast<float>(std::bit_cast<double>(cut) * back);
     if ((bad >> l & 1) == 0) d[l] = result;
   }
@@ -92,27 +97,13 @@ void integer_portable(const RowUnit& row, const ColumnUnit& column, int k, std::
 
 #if PTXBENCH_TENSOR_X86
 
-// The floating-point environment that the arithmetic above assumes, whatever the host has set.
-class StandardEnvironment {
- public:
-  StandardEnvironment() : saved_(_mm_getcsr()) {
-    if (saved_ != kStandard) _mm_setcsr(kStandard);
-  }
-  ~StandardEnvironment() { _mm_setcsr(saved_); }
-  StandardEnvironment(const StandardEnvironment&) = delete;
-  StandardEnvironment& operator=(const StandardEnvironment&) = delete;
-
- private:
-  static constexpr unsigned kStandard = 0x1f80;  // all exceptions masked, to nearest, no flushing
-  unsigned saved_;
-};
-
 #define PTXBENCH_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
 #define PTXBENCH_AVX2 __attribute__((target("avx2")))
 
 template <int K>
-PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUnit& column, const DotParameters& p,
-                                  const Masks& masks, float* const* d, std::uint32_t* bad) {
+PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUnit& column,
+                                  const DotParameters& p, const Masks& masks, float* const* d,
+                                  std::uint32_t* bad) {
   const __m512i lowest = _mm512_set1_epi32(kMinExponent), highest = _mm512_set1_epi32(kMaxExponent);
   const __m512i none = _mm512_set1_epi32(kNoTerm), one = _mm512_set1_epi32(-12000);
   const __m512i bias = _mm512_set1_epi32(127), c_min = _mm512_set1_epi32(p.accumulator_min_exponent);
@@ -127,7 +118,8 @@ PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUn
     for (int k = 0; k < K; ++k) {
       long long four;
       std::memcpy(&four, column.exponent[k], 8);
-      largest = _mm512_max_epi16(largest, _mm512_add_epi16(_mm512_load_si512(row.exponent[k]), _mm512_set1_epi64(four)));
+      largest = _mm512_max_epi16(
+          largest, _mm512_add_epi16(_mm512_load_si512(row.exponent[k]), _mm512_set1_epi64(four)));
     }
     std::uint32_t outside = 0;
     for (int half = 0; half < 2; ++half) {
@@ -138,10 +130,9 @@ PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUn
       if (p.accumulate) {
         c = _mm512_loadu_ps(out);
         const __m512i bits = _mm512_castps_si512(c);
-        const __m512i own =
-            _mm512_sub_epi32(_mm512_srli_epi32(_mm512_and_si512(bits, magnitude), 23), bias);
-        const __m512i ec = _mm512_mask_mov_epi32(one, _mm512_test_epi32_mask(bits, magnitude),
-                                                 _mm512_max_epi32(own, c_min));
+        const __m512i own = _mm512_sub_epi32(_mm512_srli_epi32(_mm512_and_si512(bits, magnitude), 23), bias);
+        const __m512i ec =
+            _mm512_mask_mov_epi32(one, _mm512_test_epi32_mask(bits, magnitude), _mm512_max_epi32(own, c_min));
         e = _mm512_max_epi32(e, ec);
       }
       const __mmask16 wrong = _mm512_cmpgt_epi32_mask(e, highest) |
@@ -181,8 +172,9 @@ PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUn
 }
 
 template <int K>
-PTXBENCH_AVX2 void avx2_units(const RowUnit* rows, int units, const ColumnUnit& column, const DotParameters& p,
-                              const Masks& masks, float* const* d, std::uint32_t* bad) {
+PTXBENCH_AVX2 void avx2_units(const RowUnit* rows, int units, const ColumnUnit& column,
+                              const DotParameters& p, const Masks& masks, float* const* d,
+                              std::uint32_t* bad) {
   const __m256i lowest = _mm256_set1_epi32(kMinExponent), highest = _mm256_set1_epi32(kMaxExponent);
   const __m256i none = _mm256_set1_epi32(kNoTerm), no_addend = _mm256_set1_epi32(-12000);
   const __m256i bias = _mm256_set1_epi32(127), c_min = _mm256_set1_epi32(p.accumulator_min_exponent);
@@ -200,14 +192,16 @@ PTXBENCH_AVX2 void avx2_units(const RowUnit* rows, int units, const ColumnUnit& 
         long long four;
         std::memcpy(&four, column.exponent[k], 8);
         const auto* at = reinterpret_cast<const __m256i*>(row.exponent[k] + 16 * half);
-        largest = _mm256_max_epi16(largest, _mm256_add_epi16(_mm256_load_si256(at), _mm256_set1_epi64x(four)));
+        largest =
+            _mm256_max_epi16(largest, _mm256_add_epi16(_mm256_load_si256(at), _mm256_set1_epi64x(four)));
       }
       _mm256_store_si256(reinterpret_cast<__m256i*>(exponents + 16 * half), largest);
     }
     std::uint32_t outside = 0;
     for (int part = 0; part < 4; ++part) {
       float* out = d[u] + 8 * part;
-      __m256i e = _mm256_cvtepi16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(exponents + 8 * part)));
+      __m256i e =
+          _mm256_cvtepi16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(exponents + 8 * part)));
       const __m256 before = _mm256_loadu_ps(out);
       __m256 c = _mm256_setzero_ps();
       if (p.accumulate) {
@@ -258,17 +252,12 @@ PTXBENCH_AVX2 void integer_avx2(const RowUnit& row, const ColumnUnit& column, in
   for (int part = 0; part < 4; ++part) {
     __m256 sum = _mm256_setzero_ps();
     for (int i = 0; i < k; ++i)
-      sum = _mm256_add_ps(sum, _mm256_mul_ps(_mm256_load_ps(row.value[i] + 8 * part),
-                                             _mm256_broadcast_ps(reinterpret_cast<const __m128*>(column.value[i]))));
+      sum = _mm256_add_ps(
+          sum, _mm256_mul_ps(_mm256_load_ps(row.value[i] + 8 * part),
+                             _mm256_broadcast_ps(reinterpret_cast<const __m128*>(column.value[i]))));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + 8 * part), _mm256_cvttps_epi32(sum));
   }
 }
-
-#else
-
-struct StandardEnvironment {
-  StandardEnvironment() {}
-};
 
 #endif
 
@@ -277,14 +266,17 @@ struct StandardEnvironment {
 bool tensor_isa_available(TensorIsa isa) {
   switch (isa) {
     case TensorIsa::automatic:
-    case TensorIsa::portable: return true;
+    case TensorIsa::portable:
+      return true;
 #if PTXBENCH_TENSOR_X86
-    case TensorIsa::avx2: return __builtin_cpu_supports("avx2") != 0;
+    case TensorIsa::avx2:
+      return __builtin_cpu_supports("avx2") != 0;
     case TensorIsa::avx512:
       return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
              __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 #endif
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -295,28 +287,37 @@ TensorIsa best_tensor_isa() {
   return best;
 }
 
-void dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns, const DotParameters& p,
-               float* const* d, std::uint32_t* bad) {
-  [[maybe_unused]] const StandardEnvironment environment;
+void dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns,
+               const DotParameters& p, float* const* d, std::uint32_t* bad) {
   const Masks masks = masks_of(p);
   if (isa == TensorIsa::automatic) isa = best_tensor_isa();
 #if PTXBENCH_TENSOR_X86
   if (isa == TensorIsa::avx512) {
     switch (p.k) {
-      case 4: return avx512_units<4>(rows, units, columns, p, masks, d, bad);
-      case 8: return avx512_units<8>(rows, units, columns, p, masks, d, bad);
-      case 16: return avx512_units<16>(rows, units, columns, p, masks, d, bad);
-      case 32: return avx512_units<32>(rows, units, columns, p, masks, d, bad);
-      default: break;
+      case 4:
+        return avx512_units<4>(rows, units, columns, p, masks, d, bad);
+      case 8:
+        return avx512_units<8>(rows, units, columns, p, masks, d, bad);
+      case 16:
+        return avx512_units<16>(rows, units, columns, p, masks, d, bad);
+      case 32:
+        return avx512_units<32>(rows, units, columns, p, masks, d, bad);
+      default:
+        break;
     }
   }
   if (isa == TensorIsa::avx2 || isa == TensorIsa::avx512) {
     switch (p.k) {
-      case 4: return avx2_units<4>(rows, units, columns, p, masks, d, bad);
-      case 8: return avx2_units<8>(rows, units, columns, p, masks, d, bad);
-      case 16: return avx2_units<16>(rows, units, columns, p, masks, d, bad);
-      case 32: return avx2_units<32>(rows, units, columns, p, masks, d, bad);
-      default: break;
+      case 4:
+        return avx2_units<4>(rows, units, columns, p, masks, d, bad);
+      case 8:
+        return avx2_units<8>(rows, units, columns, p, masks, d, bad);
+      case 16:
+        return avx2_units<16>(rows, units, columns, p, masks, d, bad);
+      case 32:
+        return avx2_units<32>(rows, units, columns, p, masks, d, bad);
+      default:
+        break;
     }
   }
 #endif
@@ -325,7 +326,6 @@ void dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& 
 
 void integer_dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns, int k,
                        std::int32_t (*sums)[32]) {
-  [[maybe_unused]] const StandardEnvironment environment;
   if (isa == TensorIsa::automatic) isa = best_tensor_isa();
   for (int u = 0; u < units; ++u) {
 #if PTXBENCH_TENSOR_X86

@@ -1,8 +1,9 @@
 /// @file
 /// The inner loops of the tensor-core arithmetic, for each instruction set of the host.
 ///
-/// Outputs are worked on 32 at a time, in the shape of an accumulator register: lane l holds row l / 4 of eight
-/// rows and column 2 (l % 4) of eight columns (or the column after it). Operands are brought into that shape once.
+/// Outputs are worked on 32 at a time, in the shape of an accumulator register: lane l holds row l / 4 of
+/// eight rows and column 2 (l % 4) of eight columns (or the column after it). Operands are brought into that
+/// shape once.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ inline constexpr int kMaxTensorK = 32;
 inline constexpr std::int16_t kZeroExponent = -6000;
 inline constexpr std::int16_t kSpecialExponent = 12000;
 
-/// Eight rows of A: lane l has row l / 4. Values are exact in fp32, exponents those of the operand's format (a
-/// subnormal has its format's smallest).
+/// Eight rows of A: lane l has row l / 4. Values are exact in fp32, exponents those of the operand's format
+/// (a subnormal has its format's smallest).
 struct alignas(64) RowUnit {
   float value[kMaxTensorK][32];
   std::int16_t exponent[kMaxTensorK][32];
@@ -42,11 +43,11 @@ struct DotParameters {
   bool accumulate;               ///< false: C is zero
 };
 
-/// For each of @p units: d[unit][lane] = C + A * B for 32 lanes of fp32, in place. Lanes whose exponents leave the
-/// range of the fast arithmetic (and all with infinities or NaN) stay untouched, and have their bit set in
-/// bad[unit].
-void dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns, const DotParameters& p,
-               float* const* d, std::uint32_t* bad);
+/// For each of @p units: d[unit][lane] = C + A * B for 32 lanes of fp32, in place. Lanes whose exponents
+/// leave the range of the fast arithmetic (and all with infinities or NaN) stay untouched, and have their bit
+/// set in bad[unit].
+void dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns,
+               const DotParameters& p, float* const* d, std::uint32_t* bad);
 
 /// The same for 8-bit integers, whose operands are whole numbers in fp32: the exact sums over K.
 void integer_dot_units(TensorIsa isa, const RowUnit* rows, int units, const ColumnUnit& columns, int k,

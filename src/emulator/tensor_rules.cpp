@@ -34,8 +34,8 @@ constexpr auto kSplit = Composition::split_then_add;
 constexpr auto kExact = RuleFidelity::exact;
 constexpr auto kUnmeasured = RuleFidelity::unmeasured;
 
-// sm_90. Rows marked exact were compared with the card (wgmma: 4 x 1,024,000 outputs each, mma.sync: 4 x 256,000)
-// without a difference, but for the sign of a zero; integers are exact by definition.
+// sm_90. Rows marked exact were compared with the card (wgmma: 4 x 1,024,000 outputs each, mma.sync: 4 x
+// 256,000) without a difference, but for the sign of a zero; integers are exact by definition.
 constexpr Row kSm90[] = {
     {kWgmma, Pair::bf16, kF32, 16, 16, 25, kZero, kChained, kExact},
     {kWgmma, Pair::f16, kF32, 16, 16, 25, kZero, kChained, kExact},
@@ -88,37 +88,52 @@ std::optional<Pair> pair_of(OperandType a, OperandType b) {
   if (is_fp8(a) && is_fp8(b) && a != b) return Pair::fp8_mixed;
   if (a != b) return std::nullopt;
   switch (a) {
-    case OperandType::f16: return Pair::f16;
-    case OperandType::bf16: return Pair::bf16;
-    case OperandType::tf32: return Pair::tf32;
-    case OperandType::e4m3: return Pair::e4m3;
-    case OperandType::e5m2: return Pair::e5m2;
-    default: return std::nullopt;
+    case OperandType::f16:
+      return Pair::f16;
+    case OperandType::bf16:
+      return Pair::bf16;
+    case OperandType::tf32:
+      return Pair::tf32;
+    case OperandType::e4m3:
+      return Pair::e4m3;
+    case OperandType::e5m2:
+      return Pair::e5m2;
+    default:
+      return std::nullopt;
   }
 }
 
 }  // namespace
 
-std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a, OperandType b,
-                                           AccumulatorType accumulator, int k) {
+std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a,
+                                           OperandType b, AccumulatorType accumulator, int k) {
   const auto pair = pair_of(a, b);
   if (sm != 90 || !pair) return std::nullopt;
   for (const Row& row : kSm90)
-    if (row.instruction == instruction && row.operands == *pair && row.accumulator == accumulator && row.k == k)
-      return TensorRule{instruction,  a, b, accumulator, row.operation_k, row.fraction_bits, row.rounding,
-                        row.composition, row.fidelity};
+    if (row.instruction == instruction && row.operands == *pair && row.accumulator == accumulator &&
+        row.k == k)
+      return TensorRule{
+          instruction,     a,           b, accumulator, row.operation_k, row.fraction_bits, row.rounding,
+          row.composition, row.fidelity};
   return std::nullopt;
 }
 
 const char* to_string(OperandType type) {
   switch (type) {
-    case OperandType::f16: return "f16";
-    case OperandType::bf16: return "bf16";
-    case OperandType::tf32: return "tf32";
-    case OperandType::e4m3: return "e4m3";
-    case OperandType::e5m2: return "e5m2";
-    case OperandType::s8: return "s8";
-    case OperandType::u8: return "u8";
+    case OperandType::f16:
+      return "f16";
+    case OperandType::bf16:
+      return "bf16";
+    case OperandType::tf32:
+      return "tf32";
+    case OperandType::e4m3:
+      return "e4m3";
+    case OperandType::e5m2:
+      return "e5m2";
+    case OperandType::s8:
+      return "s8";
+    case OperandType::u8:
+      return "u8";
   }
   return "?";
 }
@@ -129,8 +144,8 @@ const char* to_string(TensorInstruction instruction) {
   return instruction == kMma ? "mma.sync" : instruction == kWmma ? "wmma" : "wgmma";
 }
 std::string to_string(const TensorRule& rule) {
-  return std::string(to_string(rule.instruction)) + "." + to_string(rule.accumulator) + "." + to_string(rule.a) + "." +
-         to_string(rule.b);
+  return std::string(to_string(rule.instruction)) + "." + to_string(rule.accumulator) + "." +
+         to_string(rule.a) + "." + to_string(rule.b);
 }
 
 }  // namespace ptxbench::emulator

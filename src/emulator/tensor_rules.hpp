@@ -2,9 +2,9 @@
 /// Which arithmetic a tensor-core instruction does: the table keyed by architecture and instruction.
 ///
 /// The rule of all floating-point forms is the truncated fused dot-add. One operation computes
-/// D = C + sum over its K of a * b at once: exact products whose significands are not normalised, every term cut
-/// towards zero to F fraction bits at the scale of the largest exponent of a term that is not zero, an exact sum,
-/// one conversion. What differs between instructions is K, F, and the conversion.
+/// D = C + sum over its K of a * b at once: exact products whose significands are not normalised, every term
+/// cut towards zero to F fraction bits at the scale of the largest exponent of a term that is not zero, an
+/// exact sum, one conversion. What differs between instructions is K, F, and the conversion.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ enum class SumRounding : std::uint8_t {
 
 /// How the instruction is made of operations.
 enum class Composition : std::uint8_t {
-  chained,       ///< operations over successive parts of K, each adding to the one before
-  /// fp8 mma.sync on sm_90: operands become f16; from zero over k mod 4 in {0, 1}, then over {2, 3}, then C is added
-  /// by an fp32 addition to nearest even
+  chained,  ///< operations over successive parts of K, each adding to the one before
+  /// fp8 mma.sync on sm_90: operands become f16; from zero over k mod 4 in {0, 1}, then over {2, 3}, then C
+  /// is added by an fp32 addition to nearest even
   split_then_add
 };
 
@@ -50,18 +50,21 @@ struct TensorRule {
   RuleFidelity fidelity;
 };
 
-/// The rule of an instruction with @p k elements in its K dimension; none where the architecture (90 for sm_90 and
-/// sm_90a) has no such instruction or the emulator no rule for it.
-std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a, OperandType b,
-                                           AccumulatorType accumulator, int k);
+/// The rule of an instruction with @p k elements in its K dimension; none where the architecture (90 for
+/// sm_90 and sm_90a) has no such instruction or the emulator no rule for it.
+std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a,
+                                           OperandType b, AccumulatorType accumulator, int k);
 
 /// Bits of an element as it lies in memory: tf32 takes 32.
 constexpr int operand_bits(OperandType type) {
   switch (type) {
     case OperandType::f16:
-    case OperandType::bf16: return 16;
-    case OperandType::tf32: return 32;
-    default: return 8;
+    case OperandType::bf16:
+      return 16;
+    case OperandType::tf32:
+      return 32;
+    default:
+      return 8;
   }
 }
 constexpr int accumulator_bytes(AccumulatorType type) { return type == AccumulatorType::f16 ? 2 : 4; }
