@@ -28,7 +28,7 @@ inline Agent agent_of(const Exec& x, int lane) {
 }
 
 // Where @p address of lane @p lane leads for an access of @p bytes. False: a fault was raised. @p span caches
-// global memory from lane to lane. A plain write (Access::write) over a live mbarrier object is a fault too.
+// global memory from lane to lane. A write over a live mbarrier object is a fault too.
 bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsigned bytes, unsigned align,
              Access access, Span& span, Place& out);
 

@@ -26,7 +26,7 @@ bool resolve_shared(const Exec& x, std::uint32_t address, bool own, int lane, un
   out.kind = Place::Kind::shared;
   out.at = offset;
   out.cta = where;
-  if (access == Access::write && where->barriers != nullptr) [[unlikely]] {
+  if (access != Access::read && where->barriers != nullptr) [[unlikely]] {
     if (const std::int64_t barrier = live_barrier_in(*where, offset, bytes); barrier >= 0) {
       x.fault(FaultKind::barrier_misuse, lane,
               "stores " + std::to_string(bytes) + " bytes at shared address " + hex(address) +
@@ -139,7 +139,7 @@ bool own_shared_lanes(const Exec& x, bool own, const std::uint64_t address[kLane
     out[i].data = cta.shared.data() + offset;
   });
   if (!good) return false;
-  if (access == Access::write && live_barrier_in(cta, low, high + bytes - low) >= 0) return false;
+  if (access != Access::read && live_barrier_in(cta, low, high + bytes - low) >= 0) return false;
   x.run.shared_high_water = std::max(x.run.shared_high_water, high + bytes);
   if (access != Access::read && x.kernel.any_async) {
     Agent agent = agent_of(x, -1);
@@ -189,7 +189,7 @@ std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, u
         return nullptr;
       }
       const auto at = static_cast<std::uint32_t>(offset);
-      if (access == Access::write && live_barrier_in(x.cta, at, bytes) >= 0) return nullptr;
+      if (access != Access::read && live_barrier_in(x.cta, at, bytes) >= 0) return nullptr;
       x.run.shared_high_water = std::max(x.run.shared_high_water, at + bytes);
       if (access != Access::read && x.kernel.any_async) {
         Agent agent = agent_of(x, -1);
