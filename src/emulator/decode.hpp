@@ -110,6 +110,9 @@ class Decoder {
   // A temporary of its own, for decoders that emit several ops.
   virtual Operand temporary(unsigned bits) = 0;
   virtual Operand temporary_pred() = 0;
+  // The predicate that holds the condition code (CC.CF): one a kernel, live from add.cc, sub.cc, mad.cc and the like to
+  // the addc, subc, madc behind. Undefined until written. It has a place of its own, never shared.
+  virtual Operand carry() = 0;
   virtual Operand constant(std::uint64_t bits, unsigned width) = 0;
 
   // Adds the op, under the instruction's guard unless told otherwise. @p family: the counter's. Only the first op that

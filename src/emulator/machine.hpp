@@ -30,6 +30,7 @@ class AsyncQueue;  // async.hpp: operations under way in a cluster
 struct Cta;
 struct Cluster;
 struct Grid;
+struct SharedTrack;  // memory.hpp: who wrote shared memory last
 struct WgmmaState;  // op_wgmma.cpp: of a warpgroup
 struct CopyGroups;  // op_cp_async.cpp, op_bulk.cpp: a warp's cp.async and bulk groups
 
@@ -111,6 +112,7 @@ struct Cta {
   std::vector<std::uint8_t> local;         // thread by thread, kernel.local_bytes each
   std::vector<std::uint64_t> local_undefined;
   std::unique_ptr<Barriers> barriers;
+  std::shared_ptr<SharedTrack> track;      // made by memory.cpp when needed
   std::array<NamedBarrier, 16> named;
   std::uint32_t threads = 0, exited = 0;
   std::uint32_t free_registers = 0;        // given back by setmaxnreg.dec
