@@ -151,12 +151,12 @@ class Builder final : public Decoder {
 };
 
 // cfg.cpp: ranks and spin loops. liveness.cpp: slots.
-struct Block {
+struct BasicBlock {
   std::uint32_t begin = 0, end = 0;  // ops
   std::vector<std::uint32_t> successors;
 };
 struct Graph {
-  std::vector<Block> blocks;
+  std::vector<BasicBlock> blocks;
   std::vector<std::uint32_t> block_of;           // by op
   std::vector<std::uint32_t> order;              // blocks: loops lie together, each behind what leads to it
   std::vector<std::vector<std::uint32_t>> loops; // blocks of each, inner ones too; head first
