@@ -153,7 +153,7 @@ Result<void> decode_mma(Decoder& d) {
   e.c = static_cast<std::uint8_t>(shape->k);
   e.d = static_cast<std::uint8_t>((saturate ? 1 : 0) | (shape->m == 8 ? 2 : 0));
   e.fidelity = fidelity_of(rule);
-  return d.emit(e, "mma");
+  return d.emit(e, "mma_sync");
 }
 
 }  // namespace

@@ -322,7 +322,7 @@ Result<void> decode_mma(Decoder& d) {
   e.c = static_cast<std::uint8_t>(number);
   e.d = saturate ? 1 : 0;
   e.fidelity = fidelity_of(rule);
-  return d.emit(e, "mma");
+  return d.emit(e, "mma_sync");
 }
 
 }  // namespace
