@@ -145,7 +145,7 @@ Graph build_graph(const Kernel& kernel) {
     graph.blocks.back().end = i + 1;
     graph.block_of[i] = static_cast<std::uint32_t>(graph.blocks.size() - 1);
   }
-  for (Block& b : graph.blocks) {
+  for (BasicBlock& b : graph.blocks) {
     targets_of(kernel, b.end - 1, targets, next);
     if (next && b.end < n) targets.push_back(b.end);
     // The later ones first: they end up behind.
@@ -212,7 +212,7 @@ bool waits(const Kernel& kernel, const Graph& graph, const std::vector<std::uint
   }
   bool leaves = false;
   for (const std::uint32_t b : loop) {
-    const Block& block = graph.blocks[b];
+    const BasicBlock& block = graph.blocks[b];
     const Op& last = kernel.ops[block.end - 1];
     bool out = last.run == op_exit || last.run == op_trap;
     for (const std::uint32_t s : block.successors) out = out || !inside[s];

@@ -71,6 +71,10 @@ class Builder final : public Decoder {
   Result<void> expect_operands(std::size_t from, std::size_t to) override;
   Operand temporary(unsigned bits) override;
   Operand temporary_pred() override;
+  Operand carry() override {
+    if (carry_ == kNoOperand) carry_ = temporary_pred();
+    return carry_;
+  }
   Operand constant(std::uint64_t bits, unsigned width) override;
   Result<void> emit(Emit& e, std::string_view family, bool guarded) override;
   Error unsupported(std::string_view what) const override;
@@ -143,15 +147,16 @@ class Builder final : public Decoder {
   std::vector<std::pair<std::uint32_t, std::string>> error_keys_;
   std::uint64_t local_end_ = 0;
   bool too_large_ = false;
+  Operand carry_ = kNoOperand;  // the condition code of add.cc and its kin
 };
 
 // cfg.cpp: ranks and spin loops. liveness.cpp: slots.
-struct Block {
+struct BasicBlock {
   std::uint32_t begin = 0, end = 0;  // ops
   std::vector<std::uint32_t> successors;
 };
 struct Graph {
-  std::vector<Block> blocks;
+  std::vector<BasicBlock> blocks;
   std::vector<std::uint32_t> block_of;           // by op
   std::vector<std::uint32_t> order;              // blocks: loops lie together, each behind what leads to it
   std::vector<std::vector<std::uint32_t>> loops; // blocks of each, inner ones too; head first

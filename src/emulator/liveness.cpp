@@ -31,7 +31,7 @@ class Liveness {
     for (std::uint32_t i = 0; i < kernel_.ops.size(); ++i)
       each_register(i, [&](std::uint32_t v, bool) { lives_[v].touch(i); });
     for (std::size_t b = 0; b < graph_.blocks.size(); ++b) {
-      const Block& block = graph_.blocks[b];
+      const BasicBlock& block = graph_.blocks[b];
       for (std::size_t w = 0; w < words_; ++w) {
         for (std::uint64_t bits = in_[b * words_ + w]; bits != 0; bits &= bits - 1)
           lives_[globals_[w * 64 + static_cast<unsigned>(__builtin_ctzll(bits))]].touch(block.begin);
