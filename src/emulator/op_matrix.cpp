@@ -200,7 +200,7 @@ Result<void> decode_movmatrix(Decoder& d) {
   PTXBENCH_TRY(d.src(e, 1, Ty::b32));
   e.flags = kAligned;
   e.run = run_movmatrix;
-  return d.emit(e, "movmatrix");
+  return d.emit(e, "int");
 }
 
 }  // namespace

@@ -164,38 +164,4 @@ bool WgmmaOp::complete(Cluster& cluster, Run& run) {
   return true;
 }
 
-bool settle_wgmma(Exec& x) {
-  const std::uint32_t group = x.warp.index / 4;
-  const WgmmaState* state = group < x.cta.warpgroups.size() ? x.cta.warpgroups[group].get() : nullptr;
-  if (state == nullptr || state->under_way.empty()) return true;
-  if (x.kernel.info[x.op.info].family == "wgmma") return true;  // in order by themselves
-  const unsigned total = unsigned{x.op.destinations} + x.op.sources;
-  const auto touched = [&] {
-    std::uint16_t most = 0;
-    for (unsigned i = 0; i < total; ++i) {
-      const Operand o = x.operand(i);
-      if (o < 0) continue;
-      const std::uint16_t count = x.warp.in_flight[slot_of(o)];
-      if (i < x.op.destinations ? count != 0 : count >= kWriteInFlight) most = std::max(most, count);
-    }
-    return most != 0;
-  };
-  if (!touched()) return true;
-  x.remark(false, "wgmma_register_touched",
-           "a register that a wgmma still reads or writes is touched before wgmma.wait_group: ptxas inserts "
-           "a wait here "
-           "(C7517, C7514), and the multiplies lose their overlap");
-  const std::uint16_t rank = static_cast<std::uint16_t>(x.cta.rank);
-  while (touched() && !x.run.failed()) {
-    // The oldest; those behind follow while the registers are still in flight.
-    const WgmmaOp* first = state->under_way.front();
-    if (!first->ready(x.cluster)) {
-      x.fragment.wait = group_key(WaitKey::Kind::warpgroup, rank, group);
-      return false;
-    }
-    x.cluster.async->finish([&](const AsyncOp& op) { return &op == first; }, x.run);
-  }
-  return !x.run.failed();
-}
-
 }  // namespace ptxbench::emulator

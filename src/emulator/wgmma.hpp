@@ -29,6 +29,7 @@ struct WgmmaState {
 };
 
 // Warp::in_flight counts operations that read a slot in its low byte, those that write it in the high one.
+// Whoever only reads what is only read need not wait.
 inline constexpr std::uint16_t kReadInFlight = 1, kWriteInFlight = 0x100;
 
 class WgmmaOp final : public AsyncOp {
@@ -49,11 +50,5 @@ class WgmmaOp final : public AsyncOp {
   std::uint64_t a_descriptor = 0, b_descriptor = 0;
   MultiplyOptions options;
 };
-
-// Before an instruction runs that touches registers which wgmma works on (kMayBeInFlight), where any are in
-// flight in its warp: completes the operations that write what it reads, or read or write what it writes, as
-// ptxas does by waiting (a note on speed). False where other warps of the warpgroup have not issued them yet:
-// the fragment waits for these.
-bool settle_wgmma(Exec& x);
 
 }  // namespace ptxbench::emulator
