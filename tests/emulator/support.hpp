@@ -31,7 +31,8 @@ class Machine {
   // @p text without a header gets kPtxHeader: the first line of the text is line 4 then.
   explicit Machine(std::string_view text) {
     ModuleImage image;
-    image.ptx = std::string(text.find(".version") == std::string_view::npos ? kPtxHeader : "") + std::string(text);
+    source = std::string(text.find(".version") == std::string_view::npos ? kPtxHeader : "") + std::string(text);
+    image.ptx = source;
     image.source = "test.ptx";
     auto loaded = LoadedModule::load(memory, image);
     if (!loaded) FAIL(loaded.error().to_string());
@@ -110,6 +111,7 @@ class Machine {
     return site.op < last->ops.size() ? last->info[last->ops[site.op].info].where.line : 0;
   }
 
+  std::string source;
   Memory memory{std::uint64_t{1} << 30};
   std::unique_ptr<LoadedModule> module;
   std::shared_ptr<const Kernel> last;
