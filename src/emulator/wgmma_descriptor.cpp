@@ -1,6 +1,5 @@
 #include "emulator/wgmma_descriptor.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace ptxbench::emulator {
@@ -60,32 +59,25 @@ std::uint32_t element_address(const WgmmaDescriptor& d, bool mn_major, int bytes
   return k_major_chunk(d, row, at / 16) + static_cast<std::uint32_t>(at % 16);
 }
 
-AddressRange touched_range(const WgmmaDescriptor& d, bool mn_major, int rows) noexcept {
-  AddressRange range{kAddressMask + 1, 0};
-  const auto add = [&range](std::uint32_t chunk) {
-    range.begin = std::min(range.begin, chunk);
-    range.end = std::max(range.end, chunk + 16);
-  };
+void chunk_addresses(const WgmmaDescriptor& d, bool mn_major, int rows, std::uint32_t* chunks) noexcept {
   if (mn_major) {
     for (int i = 0; i < rows / 8; ++i)
-      for (int k = 0; k < 16; ++k) add(mn_major_chunk(d, i, k));
+      for (int k = 0; k < 16; ++k) *chunks++ = mn_major_chunk(d, i, k);
   } else {
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < 2; ++c) add(k_major_chunk(d, r, c));
+      for (int c = 0; c < 2; ++c) *chunks++ = k_major_chunk(d, r, c);
   }
-  return range;
 }
 
-void gather_operand(const WgmmaDescriptor& d, bool mn_major, int rows, const std::uint8_t* memory,
-                    std::uint8_t* packed) noexcept {
+void pack_chunks(bool mn_major, int rows, const std::uint32_t* chunks, const std::uint8_t* memory,
+                 std::uint8_t* packed) noexcept {
   if (!mn_major) {
-    for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < 2; ++c) std::memcpy(packed + 32 * r + 16 * c, memory + k_major_chunk(d, r, c), 16);
+    for (int i = 0; i < 2 * rows; ++i) std::memcpy(packed + 16 * i, memory + chunks[i], 16);
     return;
   }
   for (int i = 0; i < rows / 8; ++i) {
     std::uint16_t block[16][8], turned[8][16];
-    for (int k = 0; k < 16; ++k) std::memcpy(block[k], memory + mn_major_chunk(d, i, k), 16);
+    for (int k = 0; k < 16; ++k) std::memcpy(block[k], memory + chunks[16 * i + k], 16);
     for (int k = 0; k < 16; ++k)
       for (int r = 0; r < 8; ++r) turned[r][k] = block[k][r];
     std::memcpy(packed + static_cast<std::size_t>(256) * static_cast<std::size_t>(i), turned, sizeof turned);

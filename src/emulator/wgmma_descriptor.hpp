@@ -53,15 +53,17 @@ std::uint32_t mn_major_chunk(const WgmmaDescriptor& d, int group, int k) noexcep
 /// Of one element of @p bytes.
 std::uint32_t element_address(const WgmmaDescriptor& d, bool mn_major, int bytes, int row, int k) noexcept;
 
-/// Lowest address and the end of what @p rows rows of an operand touch.
-struct AddressRange {
-  std::uint32_t begin = 0, end = 0;
+/// The 2 * @p rows chunks of an operand, in the order in which pack_chunks takes them.
+void chunk_addresses(const WgmmaDescriptor& d, bool mn_major, int rows, std::uint32_t* chunks) noexcept;
+/// Copies the chunks to rows of 32 bytes, k ascending. @p memory is the CTA's window from address 0 on.
+void pack_chunks(bool mn_major, int rows, const std::uint32_t* chunks, const std::uint8_t* memory,
+                 std::uint8_t* packed) noexcept;
+/// The rows of the operand that chunk number @p index has a part of: from `first`, `count` of them.
+struct RowRange {
+  int first = 0, count = 0;
 };
-AddressRange touched_range(const WgmmaDescriptor& d, bool mn_major, int rows) noexcept;
-
-/// Copies the operand to @p packed: rows of 32 bytes, k ascending. @p memory is the CTA's window from address
-/// 0 on, and must hold touched_range.
-void gather_operand(const WgmmaDescriptor& d, bool mn_major, int rows, const std::uint8_t* memory,
-                    std::uint8_t* packed) noexcept;
+constexpr RowRange rows_of_chunk(bool mn_major, int index) {
+  return mn_major ? RowRange{index / 16 * 8, 8} : RowRange{index / 2, 1};
+}
 
 }  // namespace ptxbench::emulator
