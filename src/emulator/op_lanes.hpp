@@ -7,6 +7,7 @@
 
 #include "emulator/clones.hpp"
 #include "emulator/decode.hpp"
+#include "emulator/lane_loop.hpp"
 #include "emulator/machine.hpp"
 
 #include <bit>
@@ -15,8 +16,6 @@
 #include <type_traits>
 
 namespace ptxbench::emulator {
-
-#define PTXBENCH_INLINE [[gnu::always_inline]] inline
 
 // What holds a value of type T in a lane: 8 and 16 bits lie in the low bits of 32.
 template <class T>

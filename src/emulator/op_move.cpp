@@ -139,7 +139,7 @@ Result<void> decode_mov(Decoder& d) {
     e.operands = {p, q};
     e.flags = kNone;
     e.run = run_mov_pred;
-    return d.emit(e, "other");
+    return d.emit(e, "int");
   }
   const unsigned bits = ty_bits(type);
   const bool pack = from.kind == ptx::Operand::Kind::vector, unpack = to.kind == ptx::Operand::Kind::vector;
@@ -164,12 +164,12 @@ Result<void> decode_mov(Decoder& d) {
       PTXBENCH_TRY(d.src(e, 1, bits_type(bits)));
       e.run = n == 2 && element == 32 ? run_unpack_2x32 : n == 2 && element == 16 ? run_unpack_2x16 : run_unpack;
     }
-    return d.emit(e, "other");
+    return d.emit(e, "int");
   }
   PTXBENCH_TRY(d.dst(e, 0, bits));
   PTXBENCH_TRY(d.src(e, 1, type));
   e.run = bits == 128 ? run_mov128 : bits == 64 ? run_mov64 : run_mov32;
-  return d.emit(e, "other");
+  return d.emit(e, "int");
 }
 
 // --- selections -------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ Result<void> decode_selp(Decoder& d) {
   PTXBENCH_TRY_ASSIGN(const Operand p, d.pred_src(d.instruction().operands[3]));
   e.operands.push_back(p);
   e.flags = kNone;  // the operand that is not chosen does not count
-  return emit_typed(d, e, bits == 64 ? run_selp64 : bits <= 32 && type != Ty::pred ? run_selp32 : nullptr, "other");
+  return emit_typed(d, e, bits == 64 ? run_selp64 : bits <= 32 && type != Ty::pred ? run_selp32 : nullptr, "int");
 }
 
 // c >= 0 chooses a; NaN does not. A denormal that .ftz flushes is zero, hence >= 0.
@@ -231,7 +231,7 @@ Result<void> decode_slct(Decoder& d) {
   e.b = ftz;
   const unsigned bits = ty_bits(types[0]);
   PTXBENCH_TRY(plain_operands(d, e, bits, {types[0], types[0], types[1]}));
-  return emit_typed(d, e, bits == 64 ? &run_slct<std::uint64_t> : &run_slct<std::uint32_t>, "other");
+  return emit_typed(d, e, bits == 64 ? &run_slct<std::uint64_t> : &run_slct<std::uint32_t>, "int");
 }
 
 // --- prmt -------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ Result<void> decode_createpolicy(Decoder& d) {
   }
   PTXBENCH_TRY(m.finish(d));
   e.run = run_createpolicy;
-  return d.emit(e, "other");
+  return d.emit(e, "int");
 }
 
 }  // namespace
