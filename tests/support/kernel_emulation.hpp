@@ -42,7 +42,8 @@ struct Emulation {
   VerifyEvidence evidence;
 };
 
-inline Emulation emulate(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate, const EmulatorSchedule& schedule,
+inline Emulation emulate(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate,
+                         const EmulatorSchedule& schedule, Comparator* comparator = nullptr,
                          std::uint64_t seed = 1, std::uint64_t deadline_ns = 60'000'000'000) {
   VerifyJob job;
   job.workload = c.workload;
@@ -52,8 +53,10 @@ inline Emulation emulate(EmulatedDevice& device, const KernelCase& c, const Cand
   job.run_deadline_ns = deadline_ns;
   job.comparator = c.judging.comparator;
   CaseReference reference;
-  LocalCallbacks callbacks(nullptr, &reference, nullptr);
-  if (!std::holds_alternative<NativeReference>(c.judging.reference)) job.reference.kind = ReferenceKind::callback;
+  LocalCallbacks callbacks(nullptr, &reference, comparator);
+  if (comparator != nullptr) job.comparator.kind = ComparatorKind::callback;
+  if (!std::holds_alternative<NativeReference>(c.judging.reference))
+    job.reference.kind = ReferenceKind::callback;
   device.set_schedule(schedule);
   device.begin_report();
   auto evidence = run_verify(device, job, callbacks);
@@ -68,9 +71,12 @@ inline Emulation emulate(EmulatedDevice& device, const KernelCase& c, const Cand
 inline std::string words(const EmulatorReport& report) {
   std::string text;
   for (const EmulatorFinding& f : report.findings)
-    text += (f.grade == EmulatorFinding::Grade::fault ? "fault " : f.grade == EmulatorFinding::Grade::hazard ? "hazard " : "note ") + f.code + ": " +
-            f.message + " [" + f.instruction + ", PTX line " + std::to_string(f.ptx_line) + ", " + f.source + ", CTA " + std::to_string(f.cta) + ", warp " +
-            std::to_string(f.warp) + ", lane " + std::to_string(f.lane) + ", " + std::to_string(f.times) + " times]\n" + f.detail;
+    text += (f.grade == EmulatorFinding::Grade::fault    ? "fault "
+             : f.grade == EmulatorFinding::Grade::hazard ? "hazard "
+                                                         : "note ") +
+            f.code + ": " + f.message + " [" + f.instruction + ", PTX line " + std::to_string(f.ptx_line) +
+            ", " + f.source + ", CTA " + std::to_string(f.cta) + ", warp " + std::to_string(f.warp) +
+            ", lane " + std::to_string(f.lane) + ", " + std::to_string(f.times) + " times]\n" + f.detail;
   return text;
 }
 
