@@ -90,15 +90,25 @@ class EmulatedDevice : public Device {
  public:
   /// Of the launches that follow.
   virtual void set_schedule(const EmulatorSchedule& schedule) = 0;
-  /// SMs of the launches and questions that follow; 0: the profile's.
+  /// SMs of the launches and questions that follow; 0: the profile's. `info().limits` follows.
   virtual void set_sm_count(int sm_count) = 0;
+  /// Decodes a kernel that will be launched. What the emulator does not know is ErrorCode::unsupported, with each
+  /// instruction, its PTX line and its CUDA line; a kernel that is not there, ErrorCode::not_found.
+  virtual Result<void> prepare(DeviceModule module, std::string_view symbol) = 0;
   /// Begins a new report.
   virtual void begin_report() = 0;
   virtual EmulatorReport report() const = 0;
 };
 
-/// Opens an emulator; `info().id` is "emulator:h200". An unknown profile, or one of another capability than 9.0, is
-/// ErrorCode::not_found or unsupported.
+/// Whether @p device names an emulator: "emulator", "emulator:h200", "emulator:h100?sm_count=2".
+bool is_emulator_name(std::string_view device) noexcept;
+/// Reads such a name: profile (default h200), and after `?` options joined by `&`: sm_count (1 to 1024), memory_mib,
+/// step_limit, threads. What it does not know is ErrorCode::invalid_argument.
+Result<EmulatorOptions> parse_emulator_name(std::string_view device);
+
+/// Opens an emulator; `info().id` is "emulator:h200", with the number of SMs where that is overridden
+/// ("emulator:h200?sm_count=2"). An unknown profile, or one of another capability than 9.0, is ErrorCode::not_found or
+/// unsupported.
 Result<std::unique_ptr<EmulatedDevice>> open_emulator_device(const EmulatorOptions& options = {});
 
 }  // namespace ptxbench

@@ -70,6 +70,9 @@ struct Emit {
 // Memory operand [base + offset]: the base is in the op's operands, the offset in Emit::imm.
 struct Address {
   bool wide = false;          // the base has 64 bits
+  // Where it lies after all. Parameters and results of calls lie in the thread's local frame: for these
+  // `ld.param`/`st.param` get Space::local. A kernel's own parameters are Space::param: offsets from Grid::parameters.
+  ptx::Space space = ptx::Space::generic;
 };
 
 class Decoder {
@@ -99,15 +102,21 @@ class Decoder {
   // [base + offset] of @p space: appends the base as a source, sets e.imm. Variables and constants are resolved: shared
   // ones with the CTA's rank in bits 24 and up. A map or mbarrier operand is an address too.
   virtual Result<Address> address(Emit& e, const ptx::Operand& operand, ptx::Space space) = 0;
+  // Bits of a register operand as it was declared (a predicate: 1); 0 where the operand is no register.
+  virtual unsigned register_bits(const ptx::Operand& operand) const = 0;
   // An immediate; an error where the operand is none.
   virtual Result<std::int64_t> immediate(std::size_t i) = 0;
   virtual Result<void> expect_operands(std::size_t from, std::size_t to = 0) = 0;
   // A temporary of its own, for decoders that emit several ops.
   virtual Operand temporary(unsigned bits) = 0;
   virtual Operand temporary_pred() = 0;
+  // The predicate that holds the condition code (CC.CF): one a kernel, live from add.cc, sub.cc, mad.cc and the like to
+  // the addc, subc, madc behind. Undefined until written. It has a place of its own, never shared.
+  virtual Operand carry() = 0;
   virtual Operand constant(std::uint64_t bits, unsigned width) = 0;
 
-  // Adds the op, under the instruction's guard unless told otherwise. @p family: the counter's.
+  // Adds the op, under the instruction's guard unless told otherwise. @p family: the counter's. Only the first op that
+  // an instruction emits is counted as this instruction.
   virtual Result<void> emit(Emit& e, std::string_view family, bool guarded = true) = 0;
   // An Error of code unsupported that names instruction, PTX line and CUDA line. All of a kernel are gathered.
   virtual Error unsupported(std::string_view what) const = 0;
@@ -122,6 +131,9 @@ class InstructionTable {
  public:
   void add(std::string_view opcode, DecodeFunction decode);
   DecodeFunction find(const ptx::Instruction& instruction) const;
+  // Functions without a body are instructions too: "call:vprintf". Their decoder sees the call instruction; its arguments
+  // are variables in local memory, which Decoder::address(e, argument, ptx::Space::param) resolves.
+  DecodeFunction find(std::string_view name) const;
 
  private:
   std::map<std::string, DecodeFunction, std::less<>> entries_;

@@ -44,6 +44,7 @@ enum OpFlags : std::uint16_t {
   kCommunicates = 1 << 4,    // lets CTAs see each other through global memory
   kSideEffect = 1 << 5,      // another warp may see it: counts as progress
   kPoll = 1 << 6,            // a read that loops may wait on (volatile or acquire loads, test_wait): yields
+  kMayBeInFlight = 1 << 7,   // touches a register that wgmma works on; set while decoding
 };
 
 // How exact a form's result is.
@@ -73,7 +74,8 @@ struct Op {
 // was inlined twice has its instructions' infos twice, with the same place.
 struct OpInfo {
   std::string text;             // "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-  std::string family;           // the counter's: "tma_load", "wgmma", "mbarrier", "fp32", ...
+  std::string family;           // the counter's: "tma_load", "wgmma", "mbarrier", "fp32", ...; empty: an auxiliary op of
+                                // the instruction (a special register read before it), which is no instruction itself
   Fidelity fidelity = Fidelity::exact;
   ptx::Position where;
   std::int32_t location = -1;   // in Module::locations
@@ -95,6 +97,7 @@ struct Kernel {
   std::vector<Operand> operands;
   alignas(64) std::vector<std::uint32_t> constants;  // a lane vector each (two for 64 bits)
   std::vector<OpInfo> info;
+  std::vector<std::uint32_t> branch_tables;  // of brx.idx: number of targets, then ops
   std::vector<std::uint32_t> rank;      // of each op: order of its block in reverse postorder, then place in it
   std::uint32_t slot_words = 0, predicates = 0;
   std::uint32_t static_shared_bytes = 0;       // behind kSystemShared

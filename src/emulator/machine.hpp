@@ -30,6 +30,7 @@ class AsyncQueue;  // async.hpp: operations under way in a cluster
 struct Cta;
 struct Cluster;
 struct Grid;
+struct SharedTrack;  // memory.hpp: who wrote shared memory last
 struct WgmmaState;  // op_wgmma.cpp: of a warpgroup
 struct CopyGroups;  // op_cp_async.cpp, op_bulk.cpp: a warp's cp.async and bulk groups
 
@@ -59,8 +60,11 @@ struct Fragment {
   // A wait that may give up (try_wait with its time limit) is woken with `timed_out` set when nobody can run: the
   // instruction then answers false. Twice in a row without any progress of the cluster is a deadlock.
   bool may_time_out = false, timed_out = false;
-  std::uint64_t progress_seen = 0;   // Cluster::progress when it timed out last
-  std::uint64_t wait_value = 0;      // what the waiting instruction wants to remember (phase, group number)
+  std::uint64_t wait_value = 0;      // what the waiting instruction wants to remember (phase, group number); 0 once it is done
+  // Fairness among the fragments of a warp: backward jumps since it was chosen, whether one polled since, its turn.
+  std::uint32_t backward = 0;
+  bool polled = false;
+  std::uint64_t last_run = 0;
 };
 
 struct Warp {
@@ -77,15 +81,21 @@ struct Warp {
   // the operation before an instruction touches one.
   std::vector<std::uint16_t> in_flight;    // by slot: number of operations
   std::uint32_t in_flight_total = 0;
-  CopyGroups* copies = nullptr;
+  std::shared_ptr<CopyGroups> copies;      // made by whoever needs them first; gone with the CTA
   std::uint64_t steps = 0;                 // instructions executed
+  bool ready = true;                       // it may have a fragment that can run
+  std::uint32_t favoured = 0;              // instructions for which the running fragment is not overtaken
+  Mask cluster_arrived[2] = {0, 0};        // barrier.cluster.arrive without its wait yet, by parity of the phase
 };
 
 // bar.sync and bar.arrive: one of 16 in a CTA.
 struct NamedBarrier {
   std::uint32_t expected = 0;              // threads; 0: nobody there
-  std::uint32_t arrived = 0;
-  std::uint64_t generation = 0;
+  std::uint32_t arrived = 0;               // threads, counted by whole warps
+  std::uint32_t arrived_warps = 0;         // a bit a warp
+  bool everyone = false;                   // no thread count was given: all that have not exited
+  std::array<Mask, 32> partial{};          // by warp: lanes that came while the others of their warp have not
+  std::uint64_t generation = 1;
   std::uint32_t reduction_count = 0; bool reduction_and = true, reduction_or = false;   // bar.red
   std::uint32_t last_count = 0; bool last_and = true, last_or = false;                  // of the generation before
 };
@@ -101,11 +111,12 @@ struct Cta {
   std::vector<std::uint8_t> local;         // thread by thread, kernel.local_bytes each
   std::vector<std::uint64_t> local_undefined;
   std::unique_ptr<Barriers> barriers;
+  std::shared_ptr<SharedTrack> track;      // made by memory.cpp when needed
   std::array<NamedBarrier, 16> named;
   std::uint32_t threads = 0, exited = 0;
   std::uint32_t free_registers = 0;        // given back by setmaxnreg.dec
   std::uint32_t sm = 0, slot = 0;          // where it resides: %smid
-  std::vector<std::unique_ptr<WgmmaState>> warpgroups;
+  std::vector<std::shared_ptr<WgmmaState>> warpgroups;  // by index of the warp / 4; null until one is needed
   bool done() const { return exited == threads; }
 };
 

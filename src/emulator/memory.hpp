@@ -10,8 +10,8 @@
 
 #include <ptxbench/device.hpp>
 
+#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,8 +46,20 @@ struct Block {
   std::uint64_t address = 0, bytes = 0;
   std::uint8_t* data = nullptr;
   bool read_only = false;                        // constants, parameters
-  std::vector<Named> named;                      // by address
-  std::vector<std::uint64_t> undefined;          // a bit a byte; empty: all of it is defined
+  std::vector<Named> named;                      // by address, none overlaps another
+  // A bit a byte, read and written with atomic_ref; null: all of it is defined.
+  std::atomic<std::uint64_t*> undefined{nullptr};
+};
+
+// Global addresses [begin, end) that kernels may access, all in one block (and in one named part, where it has any).
+struct Span {
+  std::uint64_t begin = 0, end = 0;
+  std::uint8_t* data = nullptr;                  // of `begin`
+  Block* block = nullptr;
+  bool writable = false, output = false;
+  bool holds(std::uint64_t address, std::uint64_t bytes) const {
+    return address >= begin && bytes <= end - begin && address - begin <= end - begin - bytes;
+  }
 };
 
 class Memory {
@@ -61,6 +73,8 @@ class Memory {
   std::uint8_t* host(std::uint64_t address, std::uint64_t bytes = 1) noexcept;  // null where not in one block
   Block* find(std::uint64_t address) noexcept;
   std::uint64_t live_bytes() const noexcept;
+  // The host wrote there: the bytes are defined from now on.
+  void define(std::uint64_t address, std::uint64_t bytes) noexcept;
 
   // --- the kernels' side. Null (and a fault raised at `agent.site`) where the rule is broken. The pointer is good for
   // `bytes` bytes. Alignment is checked against @p align. ---
@@ -72,6 +86,16 @@ class Memory {
                        Proxy proxy, bool own, Cta*& where, std::uint32_t& offset);
   std::uint8_t* local(Agent& agent, std::uint32_t thread, std::uint64_t offset, std::uint32_t bytes,
                       std::uint32_t align, Access access);
+  // What kernels may access around @p address, for many accesses in a row; empty where nothing.
+  Span span(std::uint64_t address) const noexcept;
+  // Whether any of the bytes was never written; how: bit i of @p into for byte i (at most 64 bytes; into may be null).
+  // The bytes lie in one block.
+  bool global_undefined(std::uint64_t address, std::uint64_t bytes, std::uint64_t* into = nullptr) const noexcept;
+  bool any_global_undefined() const noexcept;    // a cheap "no" for all of memory
+  // What was stored at [address, address + bytes), at most 64 bytes, and which bytes of it (bits of @p undefined) were
+  // never written. False and a fault where such a byte goes to an output. To be called after each store while
+  // any_global_undefined() or @p undefined is not zero.
+  bool stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, std::uint64_t undefined);
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
   std::string describe(std::uint64_t address) const;
 
@@ -82,6 +106,33 @@ class Memory {
 
 // Bits of bytes that were never written. `any_undefined` over [offset, offset + bytes).
 bool any_undefined(const std::vector<std::uint64_t>& bits, std::uint64_t offset, std::uint64_t bytes) noexcept;
+// Bits [offset, offset + bytes), at most 64, in the low ones of the result.
+std::uint64_t undefined_bits(const std::vector<std::uint64_t>& bits, std::uint64_t offset, unsigned bytes) noexcept;
+void put_undefined_bits(std::vector<std::uint64_t>& bits, std::uint64_t offset, unsigned bytes,
+                        std::uint64_t value) noexcept;
 void set_undefined(std::vector<std::uint64_t>& bits, std::uint64_t offset, std::uint64_t bytes, bool undefined) noexcept;
+
+// What a CTA's shared memory remembers beside its bytes, where a kernel has asynchronous operations (`Cta::track`).
+// Times are Cluster::clock. A generic write that an async-proxy read sees needs fence.proxy.async in between, by the
+// writing or the issuing warp.
+struct SharedTrack {
+  // By granule of 16 bytes: time of the last generic write << 16 | rank of the writer << 8 | its warp; 0: none.
+  std::vector<std::uint64_t> written;
+  std::vector<std::uint64_t> fenced;             // by warp of this CTA: time of its last fence.proxy.async
+  // Where mbarrier objects lie, as far as Barriers had any when it was looked at last.
+  std::size_t barriers_seen = 0;
+  std::uint32_t barrier_low = UINT32_MAX, barrier_high = 0;
+};
+// Null where the kernel has no asynchronous operations.
+SharedTrack* shared_track(const Grid& grid, Cta& cta);
+// A fence.proxy.async by @p warp of @p cta.
+void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp);
+// For who writes shared memory without Memory::shared: a generic write by agent.site.warp of agent.cta.
+void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// For who reads shared memory in the async proxy without Memory::shared. Remarks a missing fence.
+void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// Offset of a live mbarrier object that [offset, offset + bytes) touches; -1 where none.
+std::int64_t live_barrier_in(Cta& cta, std::uint32_t offset, std::uint32_t bytes);
 
 }  // namespace ptxbench::emulator

@@ -87,7 +87,8 @@ struct Operand {
     tensor,      // [map, {c0, c1}] or [map, {c0}, {o0}]: `parts` = address, vector(s)
     pair,        // a|b: `parts`, two
     sink,        // _
-    list,        // (a, b) of a call, or a branch table: `parts`
+    list,        // (a, b) of a call, or a branch or call table: `parts`; or a call's prototype: no parts, `index` in
+                 // Function::prototypes. Tables and prototypes have a `name`
   } kind = Kind::sink;
   bool negated = false;         // !p
   bool module_scope = false;    // of a variable: index in Module::variables, else as below
@@ -113,6 +114,13 @@ struct Instruction {
   std::string text() const;              // opcode with its modifiers
 };
 
+// `name: .callprototype (...) _ (...);`: how the function is called whose address a register holds.
+struct Prototype {
+  std::string name;
+  std::vector<Variable> parameters, returns;
+  bool noreturn = false;
+};
+
 struct Function {
   std::string name;
   bool entry = false, declared_only = false, noreturn = false, visible = false, weak = false;
@@ -123,6 +131,7 @@ struct Function {
   std::vector<Register> registers;
   std::vector<Instruction> body;
   std::vector<std::pair<std::string, std::uint32_t>> labels;  // name, index of the instruction behind it
+  std::vector<Prototype> prototypes;
   std::optional<std::array<std::uint32_t, 3>> required_block, max_block, required_cluster;  // .reqntid .maxntid .reqnctapercluster
   bool explicit_cluster = false, blocks_are_clusters = false;
   std::optional<std::uint32_t> max_cluster_rank, min_ctas_per_sm, max_registers;

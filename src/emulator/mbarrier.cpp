@@ -1,0 +1,251 @@
+#include "emulator/mbarrier.hpp"
+
+#include "emulator/run.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+namespace ptxbench::emulator {
+namespace {
+
+std::string hex(std::uint64_t v) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, v);
+  return text;
+}
+
+bool misuse(Agent& agent, const Cta& cta, std::uint32_t offset, const std::string& what) {
+  agent.run.raise({FaultKind::barrier_misuse, agent.site, mbarrier_name(cta, offset) + ": " + what, {}});
+  return false;
+}
+
+// The eight bytes that stand for the object: its whole state, mixed so that no plain value looks like it.
+std::uint64_t image_of(const MBarrier& b) {
+  std::uint64_t x = b.phase << 44 ^ static_cast<std::uint64_t>(b.transactions & 0x3fffff) << 22 ^
+                    static_cast<std::uint64_t>(b.pending) ^ static_cast<std::uint64_t>(b.expected) << 40;
+  x = (x ^ 0x6d62'6172'7269'6572) * 0x9e37'79b9'7f4a'7c15;
+  return x ^ x >> 29;
+}
+
+void store_image(Cta& cta, std::uint32_t offset, const MBarrier& b) {
+  const std::uint64_t image = image_of(b);
+  std::memcpy(cta.shared.data() + offset, &image, sizeof image);
+}
+
+bool image_intact(const Cta& cta, std::uint32_t offset, const MBarrier& b) {
+  std::uint64_t image;
+  std::memcpy(&image, cta.shared.data() + offset, sizeof image);
+  return image == image_of(b);
+}
+
+std::string at_op(const Agent& agent, const Site& site) {
+  const Kernel* kernel = agent.grid.kernel;
+  if (!kernel || site.op >= kernel->ops.size()) return {};
+  const OpInfo& info = kernel->info[kernel->ops[site.op].info];
+  std::string text = " at PTX line " + std::to_string(info.where.line);
+  if (kernel->module && info.location >= 0) {
+    const std::string source = kernel->module->source_line(info.location);
+    if (!source.empty()) text += " (" + source + ")";
+  }
+  return text;
+}
+
+// The valid object, or null with a fault raised.
+MBarrier* live(Agent& agent, Cta& cta, std::uint32_t offset, const char* operation) {
+  MBarrier* b = cta.barriers ? cta.barriers->find(offset) : nullptr;
+  if (!b) {
+    misuse(agent, cta, offset, std::string(operation) + " on an object that was never initialised");
+    return nullptr;
+  }
+  if (!b->valid) {
+    misuse(
+        agent, cta, offset,
+        std::string(operation) + " on an object that mbarrier.inval made invalid" + at_op(agent, b->inval));
+    return nullptr;
+  }
+  if (!image_intact(cta, offset, *b)) {
+    misuse(agent, cta, offset,
+           std::string(operation) +
+               " on an object whose eight bytes something else has overwritten since it was "
+               "initialised" +
+               at_op(agent, b->init));
+    return nullptr;
+  }
+  return b;
+}
+
+// Goes on to the next phase if this one is complete, and writes the image.
+void settle(Agent& agent, Cta& cta, std::uint32_t offset, MBarrier& b) {
+  const bool complete = b.pending == 0 && b.transactions == 0;
+  if (complete) {
+    ++b.phase;
+    b.pending = b.expected;
+    b.arrivals.clear();
+  }
+  store_image(cta, offset, b);
+  if (complete) {
+    ++agent.cluster.progress;
+    agent.cluster.wake({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset});
+  }
+}
+
+}  // namespace
+
+std::string shared_place(const Cta& cta, std::uint32_t offset) {
+  std::string text = hex(offset);
+  const Grid* grid = cta.cluster ? cta.cluster->grid : nullptr;
+  if (!grid || !grid->kernel) return text;
+  const Placed* best = nullptr;
+  for (const Placed& p : grid->kernel->placed)
+    if (p.space == ptx::Space::shared && p.address <= offset && (!best || p.address >= best->address))
+      best = &p;
+  if (!best) return text;
+  // What lies behind a static variable's end belongs to the dynamic part, which no name describes.
+  if (best->bytes != 0 && offset >= best->address + best->bytes) return text;
+  std::string name = "`" + best->name + "`";
+  if (offset != best->address) name += "+" + std::to_string(offset - best->address);
+  return name + " (" + text + ")";
+}
+
+std::string mbarrier_name(const Cta& cta, std::uint32_t offset) {
+  return "mbarrier " + shared_place(cta, offset) + " of CTA " + std::to_string(cta.linear_id);
+}
+
+std::string mbarrier_status(const MBarrier& b) {
+  if (!b.valid) return "invalid";
+  std::string text = "phase " + std::to_string(b.phase) + " (parity " + std::to_string(b.phase & 1) + "), " +
+                     std::to_string(b.pending) + " of " + std::to_string(b.expected) + " arrivals";
+  if (b.transactions >= 0) return text + " and " + std::to_string(b.transactions) + " bytes pending";
+  return text + " pending, " + std::to_string(-b.transactions) + " bytes more than expected";
+}
+
+bool mbarrier_init(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t count) {
+  if (count == 0 || count > kMostArrivals)
+    return misuse(agent, cta, offset,
+                  "initialised with a count of " + std::to_string(count) + "; it must be 1 to 2^20 - 1");
+  if (!cta.barriers) cta.barriers = std::make_unique<Barriers>();
+  // Whoever overlaps it is no barrier any more; where it still is one, this is undefined.
+  if (const MBarrier* old = cta.barriers->find(offset); old && old->valid && image_intact(cta, offset, *old))
+    return misuse(agent, cta, offset,
+                  "initialised again while it is a valid object (initialised" + at_op(agent, old->init) +
+                      "; " + mbarrier_status(*old) + "); mbarrier.inval must come first");
+  MBarrier& b = cta.barriers->create(offset);
+  b = MBarrier{};
+  b.expected = count;
+  b.pending = count;
+  b.valid = true;
+  b.init = agent.site;
+  store_image(cta, offset, b);
+  if (!cta.shared_undefined.empty()) set_undefined(cta.shared_undefined, offset, 8, false);
+  return true;
+}
+
+bool mbarrier_inval(Agent& agent, Cta& cta, std::uint32_t offset) {
+  MBarrier* b = live(agent, cta, offset, "mbarrier.inval");
+  if (!b) return false;
+  b->valid = false;
+  b->inval = agent.site;
+  b->arrivals.clear();
+  // What the bytes hold now nobody knows.
+  if (!cta.shared_undefined.empty()) set_undefined(cta.shared_undefined, offset, 8, true);
+  return true;
+}
+
+bool mbarrier_arrive(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t count, std::uint64_t* state,
+                     Arrival how) {
+  MBarrier* b = live(agent, cta, offset, "an arrival");
+  if (!b) return false;
+  if (count == 0 || count > kMostArrivals)
+    return misuse(agent, cta, offset,
+                  "an arrival of count " + std::to_string(count) + "; it must be 1 to 2^20 - 1");
+  if (count > b->pending) {
+    std::string who;
+    for (const Site& s : b->arrivals) {
+      if (who.size() > 400) {
+        who += ", ...";
+        break;
+      }
+      who += (who.empty() ? " (arrived in this phase: " : ", ") + std::string("CTA ") +
+             std::to_string(s.cta) + " warp " + std::to_string(s.warp) +
+             (s.lane >= 0 ? " lane " + std::to_string(s.lane) : "");
+    }
+    if (!who.empty()) who += ")";
+    return misuse(
+        agent, cta, offset,
+        std::to_string(count) + " more arrivals than the phase expects: " + mbarrier_status(*b) + who);
+  }
+  if (how.drop) {
+    if (count > b->expected)
+      return misuse(agent, cta, offset,
+                    "arrive_drop of " + std::to_string(count) + " where only " + std::to_string(b->expected) +
+                        " arrivals are expected");
+    b->expected -= count;
+  }
+  if (how.no_complete && count == b->pending && b->transactions == 0)
+    return misuse(agent, cta, offset, "an arrival with .noComplete that completes the phase");
+  if (state) *state = mbarrier_state(b->phase, b->pending);
+  b->pending -= count;
+  if (b->arrivals.size() < MBarrier::kArrivalsKept) b->arrivals.push_back(agent.site);
+  settle(agent, cta, offset, *b);
+  return true;
+}
+
+bool mbarrier_increment(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t count) {
+  MBarrier* b = live(agent, cta, offset, "cp.async.mbarrier.arrive");
+  if (!b) return false;
+  if (b->pending + count > kMostArrivals)
+    return misuse(agent, cta, offset, "more than 2^20 - 1 arrivals pending");
+  b->pending += count;
+  store_image(cta, offset, *b);
+  return true;
+}
+
+namespace {
+bool transact(Agent& agent, Cta& cta, std::uint32_t offset, std::int64_t bytes, const char* operation) {
+  MBarrier* b = live(agent, cta, offset, operation);
+  if (!b) return false;
+  const std::int64_t sum = b->transactions + bytes;
+  if (bytes > kMostTransactions || bytes < -kMostTransactions || sum > kMostTransactions ||
+      sum < -kMostTransactions)
+    return misuse(agent, cta, offset,
+                  std::string(operation) + " of " + std::to_string(bytes < 0 ? -bytes : bytes) +
+                      " bytes takes the transaction count from " + std::to_string(b->transactions) + " to " +
+                      std::to_string(sum) + "; it must stay within -(2^20 - 1) and 2^20 - 1");
+  b->transactions = sum;
+  settle(agent, cta, offset, *b);
+  return true;
+}
+}  // namespace
+
+bool mbarrier_expect_tx(Agent& agent, Cta& cta, std::uint32_t offset, std::int64_t bytes) {
+  return transact(agent, cta, offset, bytes, "expect_tx");
+}
+
+bool mbarrier_complete_tx(Agent& agent, Cta& cta, std::uint32_t offset, std::int64_t bytes) {
+  return transact(agent, cta, offset, -bytes, "complete_tx");
+}
+
+bool mbarrier_test_parity(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t parity, bool& over) {
+  const MBarrier* b = live(agent, cta, offset, "a wait");
+  if (!b) return false;
+  if (parity > 1)
+    return misuse(agent, cta, offset, "a wait for parity " + std::to_string(parity) + "; it must be 0 or 1");
+  // The current phase has parity `phase & 1`; the other parity is that of the phase before.
+  over = (b->phase & 1) != parity;
+  return true;
+}
+
+bool mbarrier_test_state(Agent& agent, Cta& cta, std::uint32_t offset, std::uint64_t state, bool& over) {
+  const MBarrier* b = live(agent, cta, offset, "a wait");
+  if (!b) return false;
+  const std::uint64_t phase = state >> 20;
+  if (phase != b->phase && phase + 1 != b->phase)
+    return misuse(agent, cta, offset,
+                  "a wait for phase " + std::to_string(phase) + ", which is neither the current one (" +
+                      std::to_string(b->phase) + ") nor the one before");
+  over = phase != b->phase;
+  return true;
+}
+
+}  // namespace ptxbench::emulator

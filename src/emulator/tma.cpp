@@ -1,0 +1,197 @@
+#include "emulator/tma.hpp"
+
+#include "emulator/async_copy.hpp"
+#include "emulator/run.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ptxbench::emulator {
+
+BoxShape box_shape(const TensorMap& map) {
+  BoxShape s;
+  s.element_bytes = element_bits(map.data_type) / 8;
+  s.rows = 1;
+  for (unsigned d = 0; d < map.rank; ++d) {
+    // The innermost dimension has no stride of elements unless the layout is interleaved.
+    s.step[d] = d == 0 && map.interleave == kInterleaveNone ? 1 : map.element_strides[d];
+    s.extent[d] = (map.box[d] + s.step[d] - 1) / s.step[d];
+    if (d > 0) s.rows *= s.extent[d];
+  }
+  s.inner_bytes = s.extent[0] * s.element_bytes;
+  s.bytes = s.rows * s.inner_bytes;
+  s.pitch = map.swizzle == kSwizzleNone ? s.inner_bytes : std::max(s.inner_bytes, 16u << map.swizzle);
+  s.footprint = s.rows * s.pitch;
+  return s;
+}
+
+std::string coordinates_text(const Coordinates& at, unsigned rank) {
+  std::string text = "(";
+  for (unsigned d = 0; d < rank; ++d) text += (d > 0 ? ", " : "") + std::to_string(at[d]);
+  return text + ")";
+}
+
+namespace {
+
+// Calls row(address of the row's element 0, first, last) for each row of the box in order: elements [first,
+// last) of the row lie inside the tensor; first == last where none does. Stops where row returns false.
+template <class F>
+bool for_rows(const TensorMap& map, const BoxShape& s, const Coordinates& at, F&& row) {
+  // Of the innermost dimension: which elements are inside. The same for every row.
+  const auto dim0 = static_cast<std::int64_t>(map.dims[0]), c0 = std::int64_t{at[0]},
+             step0 = std::int64_t{s.step[0]}, n0 = std::int64_t{s.extent[0]};
+  const std::int64_t first = c0 >= 0 ? 0 : std::min(n0, (-c0 + step0 - 1) / step0);
+  const std::int64_t last = std::clamp((dim0 - c0 + step0 - 1) / step0, first, n0);
+  std::array<std::uint32_t, 5> i{};
+  for (std::uint32_t r = 0; r < s.rows; ++r) {
+    bool inside = first < last;
+    std::uint64_t address =
+        map.address + static_cast<std::uint64_t>(c0) * s.element_bytes;  // wraps; only what is inside is used
+    for (unsigned d = 1; d < map.rank; ++d) {
+      const std::int64_t c = std::int64_t{at[d]} + std::int64_t{i[d]} * s.step[d];
+      if (c < 0 || c >= static_cast<std::int64_t>(map.dims[d])) inside = false;
+      address += static_cast<std::uint64_t>(c) * map.strides[d - 1];
+    }
+    if (!row(r, address, static_cast<std::uint32_t>(first),
+             inside ? static_cast<std::uint32_t>(last) : static_cast<std::uint32_t>(first)))
+      return false;
+    for (unsigned d = 1; d < map.rank && ++i[d] == s.extent[d]; ++d) i[d] = 0;
+  }
+  return true;
+}
+
+// What a load writes for elements outside the tensor.
+void fill_outside(const TensorMap& map, std::uint8_t* to, std::uint32_t bytes) {
+  if (map.oob_fill == 0 || bytes == 0) {
+    std::memset(to, 0, bytes);
+    return;
+  }
+  const unsigned n = element_bits(map.data_type) / 8;
+  const std::uint64_t nan = 0x7ff7'7ff7'7ff7'7ff7;
+  for (std::uint32_t i = 0; i < bytes; i += n) std::memcpy(to + i, &nan, n);
+}
+
+// The place of bytes [address, address + bytes) of the tensor. Rows mostly lie in the same span.
+std::uint8_t* place(Agent& agent, Span& span, std::uint64_t address, std::uint64_t bytes, Access access) {
+  if (span.holds(address, bytes) && (access == Access::read || span.writable))
+    return span.data + (address - span.begin);
+  std::uint8_t* p = agent.grid.memory->global(agent, address, bytes, 1, access);
+  if (p) span = agent.grid.memory->span(address);
+  return p;
+}
+
+}  // namespace
+
+bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coordinates& at,
+                std::vector<std::uint8_t>& out, std::vector<std::uint64_t>& undefined) {
+  Memory& memory = *agent.grid.memory;
+  const bool track = memory.any_global_undefined();
+  out.resize(s.bytes);
+  undefined.clear();
+  Span span;
+  const unsigned n = s.element_bytes;
+  return for_rows(
+      map, s, at, [&](std::uint32_t r, std::uint64_t address, std::uint32_t first, std::uint32_t last) {
+        std::uint8_t* to = out.data() + std::size_t{r} * s.inner_bytes;
+        fill_outside(map, to, first * n);
+        fill_outside(map, to + last * n, s.inner_bytes - last * n);
+        if (first == last) return true;
+        const auto copy = [&](std::uint32_t i, std::uint32_t count, std::uint64_t from) {
+          const std::uint8_t* p = place(agent, span, from, std::uint64_t{count} * n, Access::read);
+          if (!p) return false;
+          std::memcpy(to + i * n, p, std::size_t{count} * n);
+          if (!track || !memory.global_undefined(from, std::uint64_t{count} * n)) return true;
+          if (undefined.empty()) undefined.resize(s.bytes / 64 + 1);
+          for (std::uint32_t b = 0; b < count * n; b += 64) {
+            const unsigned k = std::min<unsigned>(64, count * n - b);
+            std::uint64_t bits = 0;
+            memory.global_undefined(from + b, k, &bits);
+            put_undefined_bits(undefined, std::uint64_t{r} * s.inner_bytes + i * n + b, k, bits);
+          }
+          return true;
+        };
+        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
+        for (std::uint32_t i = first; i < last; ++i)
+          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
+        return true;
+      });
+}
+
+void box_to_shared(Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
+                   const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined) {
+  std::uint8_t* window = cta.shared.data();
+  const bool track = !cta.shared_undefined.empty();
+  if (map.swizzle == kSwizzleNone) {
+    std::memcpy(window + offset, box.data(), s.bytes);
+    put_undefined(cta, offset, s.bytes, undefined);
+    return;
+  }
+  // Where rows fill the swizzle's span the box covers its footprint.
+  const bool whole = s.inner_bytes == s.pitch && undefined.empty();
+  if (track && whole) set_undefined(cta.shared_undefined, offset, s.bytes, false);
+  const std::uint8_t* from = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, from += 16) {
+      const std::uint32_t to = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(window + to, from, 16);
+      if (track && !whole)
+        put_undefined_bits(cta.shared_undefined, to, 16,
+                           undefined.empty() ? 0 : undefined_bits(undefined, i, 16));
+    }
+}
+
+void box_from_shared(const Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
+                     std::vector<std::uint8_t>& box, std::vector<std::uint64_t>& undefined) {
+  const std::uint8_t* window = cta.shared.data();
+  box.resize(s.bytes);
+  undefined.clear();
+  if (map.swizzle == kSwizzleNone) {
+    std::memcpy(box.data(), window + offset, s.bytes);
+    undefined = shared_undefined_of(cta, offset, s.bytes);
+    return;
+  }
+  const bool track = any_undefined(cta.shared_undefined, offset, s.footprint);
+  if (track) undefined.resize(s.bytes / 64 + 1);
+  std::uint64_t any = 0;
+  std::uint8_t* to = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, to += 16) {
+      const std::uint32_t from = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(to, window + from, 16);
+      if (!track) continue;
+      const std::uint64_t bits = undefined_bits(cta.shared_undefined, from, 16);
+      any |= bits;
+      put_undefined_bits(undefined, i, 16, bits);
+    }
+  if (any == 0) undefined.clear();
+}
+
+bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coordinates& at,
+                 const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined,
+                 const Reduction* reduction) {
+  Span span;
+  const unsigned n = s.element_bytes;
+  return for_rows(
+      map, s, at, [&](std::uint32_t r, std::uint64_t address, std::uint32_t first, std::uint32_t last) {
+        if (first == last) return true;
+        const std::size_t begin = std::size_t{r} * s.inner_bytes;
+        const auto copy = [&](std::uint32_t i, std::uint32_t count, std::uint64_t to) {
+          const std::uint32_t bytes = count * n;
+          std::uint8_t* p = place(agent, span, to, bytes, reduction ? Access::atomic : Access::write);
+          if (!p) return false;
+          const std::uint8_t* from = box.data() + begin + i * n;
+          if (reduction) {
+            reduce(reduction->op, reduction->type, p, from, bytes);
+          } else {
+            std::memcpy(p, from, bytes);
+          }
+          return store_undefined(agent, to, bytes, undefined, begin + i * n, reduction != nullptr);
+        };
+        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
+        for (std::uint32_t i = first; i < last; ++i)
+          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
+        return true;
+      });
+}
+
+}  // namespace ptxbench::emulator
