@@ -169,6 +169,8 @@ struct OutputStatistics {
   double max_relative_error = 0;  ///< where the reference is not zero
   double sum_got_times_reference = 0;
   double sum_squared_reference = 0;
+  double sum_fourth_reference =
+      0;  ///< how unequal the outputs are: what the slope of few large ones scatters by
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
@@ -217,7 +219,7 @@ struct VerifyEvidence {
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
-  std::string output;                      ///< what was printed meanwhile (printf, assert); the host adds it
+  std::string output;             ///< what was printed meanwhile (printf, assert); the host adds it
   bool device_lost = false;       ///< the worker must be replaced
   std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
 };

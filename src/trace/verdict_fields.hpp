@@ -110,6 +110,7 @@ void fields(F&& f, auto& v, const FamilyCount*) {
   f("family", v.family);
   f("warp_instructions", v.warp_instructions);
   f("thread_instructions", v.thread_instructions);
+  f("label", v.label);
 }
 template <class F>
 void fields(F&& f, auto& v, const OpcodeCount*) {
@@ -118,6 +119,16 @@ void fields(F&& f, auto& v, const OpcodeCount*) {
   f("family", v.family);
   f("warp_instructions", v.warp_instructions);
   f("thread_instructions", v.thread_instructions);
+  f("label", v.label);
+}
+template <class F>
+void fields(F&& f, auto& v, const LineCount*) {
+  f("kernel", v.kernel);
+  f("source", v.source);
+  f("family", v.family);
+  f("warp_instructions", v.warp_instructions);
+  f("thread_instructions", v.thread_instructions);
+  f("label", v.label);
 }
 template <class F>
 void fields(F&& f, auto& v, const CountsBlock*) {
@@ -126,6 +137,19 @@ void fields(F&& f, auto& v, const CountsBlock*) {
   f("method", v.method);
   f("families", v.families);
   f("opcodes", v.opcodes);
+  f("lines", v.lines);
+  f("tma_load_bytes", v.tma_load_bytes);
+  f("tma_store_bytes", v.tma_store_bytes);
+  f("bulk_copy_bytes", v.bulk_copy_bytes);
+}
+template <class F>
+void fields(F&& f, auto& v, const EmulationBlock*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("fidelity", v.fidelity);
+  f("inexact", v.inexact);
+  f("schedules", v.schedules);
+  f("warp_instructions", v.warp_instructions);
 }
 template <class F>
 void fields(F&& f, auto& v, const Finding*) {
@@ -161,6 +185,7 @@ void fields(F&& f, auto& v, const Verdict*) {
   f("correctness", v.correctness);
   f("timing", v.timing);
   f("counts", v.counts);
+  f("emulation", v.emulation);
   f("findings", v.findings);
   f("resolved_plan", JsonText{v.resolved_plan});
   f("output_log", v.output_log);

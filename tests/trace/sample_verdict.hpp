@@ -68,6 +68,11 @@ inline Verdict filled_verdict() {
   v.counts.method = "cupti_sass";
   v.counts.families = {{"gemm", "wgmma", 10, 320}};
   v.counts.opcodes = {{"gemm", "HGMMA.64x256x16.F32.BF16", "wgmma", 10, 320}};
+  v.counts.lines = {{"gemm", "gemm.cu:120", "wgmma", 10, 320, "timing_dependent"}};
+  v.counts.tma_load_bytes = 1 << 20;
+  v.counts.tma_store_bytes = 0;
+  v.counts.bulk_copy_bytes = 16;
+  v.emulation = {Availability::measured, "r", "ptxas", {"mul.f32: may be fused"}, {"eager", "random:17"}, 4711};
   v.findings = {{"red_zone", Severity::error, "wrote beside C", R"({"offset": 4096, "bytes": [0, 255]})"},
                 {"wgmma_serialized", Severity::note, "n", ""}};
   v.resolved_plan = R"({"steps":[{"grid":[1,1,1]}]})";

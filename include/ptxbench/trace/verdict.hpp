@@ -17,7 +17,7 @@
 namespace ptxbench {
 
 /// Version of the JSON form of Verdict and Evaluation.
-inline constexpr int kVerdictSchemaVersion = 1;
+inline constexpr int kVerdictSchemaVersion = 2;
 
 /// FlashInfer-Trace's words. Spelled in upper case in JSON ("PASSED").
 enum class Status : std::int32_t {
@@ -138,18 +138,31 @@ struct TimingBlock {
   std::vector<std::uint64_t> baseline_samples_ns;  ///< baseline, by pair
 };
 
+/// What a count is worth: "counted" by the hardware; of the emulator "exact" executions of PTX instructions,
+/// "timing_dependent" where some lie in a loop that waits, "ptx_only" where the machine code has no instruction of its own.
 struct FamilyCount {
   std::string kernel;
   std::string family;
   std::uint64_t warp_instructions = 0;    ///< warp-level executions
   std::uint64_t thread_instructions = 0;  ///< threads whose predicate was on
+  std::string label = "counted";
 };
 struct OpcodeCount {
   std::string kernel;
-  std::string opcode;                     ///< SASS mnemonic with the modifiers that decide, or "unknown:0x..."
+  std::string opcode;                     ///< SASS mnemonic with the modifiers that decide, or "unknown:0x..."; PTX form
   std::string family;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
+  std::string label = "counted";
+};
+/// Of one line of the candidate's source; only the emulator tells.
+struct LineCount {
+  std::string kernel;
+  std::string source;                     ///< "gemm.cu:120", with where it was inlined; "ptx:77" where only that is known
+  std::string family;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t thread_instructions = 0;
+  std::string label = "exact";
 };
 
 struct CountsBlock {
@@ -158,6 +171,18 @@ struct CountsBlock {
   std::string method;                     ///< "cupti_sass", "emulator"
   std::vector<FamilyCount> families;
   std::vector<OpcodeCount> opcodes;
+  std::vector<LineCount> lines;           ///< emulator only
+  std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< emulator only
+};
+
+/// How the emulator ran the candidate; `not_requested` on a GPU.
+struct EmulationBlock {
+  Availability state = Availability::not_requested;
+  std::string reason;
+  std::string fidelity;                   ///< of all that was executed: "exact", "ptxas", "unmeasured", "bounded"
+  std::vector<std::string> inexact;       ///< each instruction form that is not exact, with the reason and a place
+  std::vector<std::string> schedules;     ///< under which it ran: "eager", "lazy", "random:17", "eager on 2 SMs"
+  std::uint64_t warp_instructions = 0;    ///< of the first trial's run
 };
 
 /// What a stage of the judgement took, wall clock.
@@ -187,6 +212,7 @@ struct Verdict {
   CorrectnessBlock correctness;
   TimingBlock timing;
   CountsBlock counts;
+  EmulationBlock emulation;
   std::vector<Finding> findings;
   std::string resolved_plan;              ///< JSON: what grid, args, workspaces and maps resolved to; may be empty
   std::string output_log;                 ///< what the candidate printed (printf, assert), cut to 64 KiB
