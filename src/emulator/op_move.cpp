@@ -360,6 +360,7 @@ Result<void> decode_createpolicy(Decoder& d) {
   } else {
     return d.bad("needs .fractional, .range or .cvt");
   }
+  m.take("L2");
   while (m.take_prefix("L2::")) {
   }
   PTXBENCH_TRY(m.finish(d));
