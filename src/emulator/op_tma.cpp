@@ -201,7 +201,7 @@ Flow run_store(Exec& x) {
     }
     op->touches_ctas = std::uint64_t{1} << x.cta.rank;
     x.run.tma_store_bytes += op->box.shape.bytes;
-    op->join(copy_groups(x.cluster, x.warp).bulk, Mask{1} << lane);
+    op->join(copy_groups(x.warp), &CopyGroups::bulk, Mask{1} << lane);
     x.cluster.async->issue(std::move(op), x.run);
     if (x.run.failed()) return Flow::stop;
   }
