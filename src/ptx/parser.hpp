@@ -75,7 +75,7 @@ class Parser {
                         std::uint64_t& next);
   void initializer_element(Variable& variable, std::uint64_t element);
   void initializer_symbol(Variable& variable, std::uint64_t at, std::uint64_t mask);
-  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes);
+  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes, Position where);
 
   // functions.cpp
   void function(const Linking& linking, bool entry);
