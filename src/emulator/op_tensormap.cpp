@@ -2,6 +2,7 @@
 #include "emulator/async_operands.hpp"
 #include "emulator/tensor_map.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ptxbench::emulator {
@@ -106,6 +107,8 @@ Flow run_replace(Exec& x) {
         map_bytes(x, agent, lane, address, static_cast<Place>(x.op.b), Access::write, cta, offset);
     if (!bytes) return Flow::stop;
     auto map = decode_tensor_map(bytes);
+    // Compilers make maps from nothing: zeros, then every field.
+    if (!map && std::all_of(bytes, bytes + 128, [](std::uint8_t b) { return b == 0; })) map = TensorMap{};
     if (!map)
       return x.fault(FaultKind::tensor_map, lane,
                      "tensormap.replace on 128 bytes at " + hex_text(address) + " that are no tensor map");
