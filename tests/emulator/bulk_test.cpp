@@ -17,9 +17,8 @@ const Schedule kSchedules[] = {{Schedule::Mode::eager, 0},
 // One thread of one CTA: 256 words of `buf` in shared memory, filled with 1000 + i; %rd1 in, %rd2 out.
 std::string kernel(const std::string& body) {
   return R"(
-.shared .align 128 .b8 buf[2048];
 .shared .align 16 .b64 bar;
-.shared .align 8 .b64 behind;
+.shared .align 128 .b8 buf[2048];
 .visible .entry k(.param .u64 in, .param .u64 out) {
   .reg .pred %p<8>;
   .reg .b32 %r<32>;
