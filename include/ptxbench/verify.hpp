@@ -175,6 +175,8 @@ struct OutputStatistics {
   double max_relative_error = 0;  ///< where the reference is not zero
   double sum_got_times_reference = 0;
   double sum_squared_reference = 0;
+  double sum_fourth_reference =
+      0;  ///< how unequal the outputs are: what the slope of few large ones scatters by
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
@@ -229,7 +231,7 @@ struct VerifyEvidence {
   int trials_requested = 0;
   /// Of an emulator: what the first trial executed; findings and fidelity are of all runs.
   std::optional<EmulatorReport> emulator;
-  std::string output;                      ///< what was printed meanwhile (printf, assert); the host adds it
+  std::string output;             ///< what was printed meanwhile (printf, assert); the host adds it
   bool device_lost = false;       ///< the worker must be replaced
   std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
 };

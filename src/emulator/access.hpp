@@ -1,5 +1,5 @@
-// How instructions of 32 lanes reach memory: where each lane's address leads, with all checks, and what is known of the
-// bytes there beside their values. For loads, stores and atomics.
+// How instructions of 32 lanes reach memory: where each lane's address leads, with all checks, and what is
+// known of the bytes there beside their values. For loads, stores and atomics.
 #pragma once
 
 #include "emulator/decode.hpp"
@@ -18,20 +18,33 @@ enum class Where : std::uint8_t { generic, global, shared_cta, shared_cluster, l
 struct Place {
   enum class Kind : std::uint8_t { global, shared, local } kind = Kind::global;
   std::uint8_t* data = nullptr;
-  std::uint64_t at = 0;  // global: the address; shared: offset in the window of `cta`; local: in `cta`'s local memory
+  std::uint64_t at =
+      0;  // global: the address; shared: offset in the window of `cta`; local: in `cta`'s local memory
   Cta* cta = nullptr;
 };
 
-inline Agent agent_of(const Exec& x, int lane) { return Agent{x.run, x.grid, x.cluster, x.cta, x.site(lane)}; }
+inline Agent agent_of(const Exec& x, int lane) {
+  return Agent{x.run, x.grid, x.cluster, x.cta, x.site(lane)};
+}
 
-// Where @p address of lane @p lane leads for an access of @p bytes. False: a fault was raised. @p span caches global
-// memory from lane to lane. A plain write (Access::write) over a live mbarrier object is a fault too.
+// Where @p address of lane @p lane leads for an access of @p bytes. False: a fault was raised. @p span caches
+// global memory from lane to lane. A write over a live mbarrier object is a fault too.
 bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsigned bytes, unsigned align,
              Access access, Span& span, Place& out);
 
+// The same for all lanes of x.mask; places of other lanes are left alone.
+bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLanes], unsigned bytes,
+                   unsigned align, Access access, Place out[kLanes]);
+// One range that all 32 lanes share out among them: the same checks, but it raises nothing. Null where a rule
+// is broken, or where it takes a look at each lane (another CTA's memory, a live mbarrier object to be stored
+// over).
+std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, unsigned bytes, unsigned align,
+                            Access access, Place& out);
+
 // Bit i: byte i was never written; at most 64 bytes.
 std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes);
-// The place now holds something new, of which the bytes in @p undefined were never written. False: a fault was raised.
+// The place now holds something new, of which the bytes in @p undefined were never written. False: a fault
+// was raised.
 bool now_holds(const Exec& x, const Place& place, int lane, unsigned bytes, std::uint64_t undefined);
 
 // Raises undefined_value and returns true where an address operand was never written.
@@ -52,15 +65,15 @@ inline bool contiguous(const std::uint64_t a[kLanes], std::uint64_t stride) {
 Where take_where(Modifiers& m, ptx::Space& space);
 // Ordering and scope of an access.
 struct Ordering {
-  bool strong = false;   // volatile, relaxed, acquire, release, mmio: other threads may be meant to see it
+  bool strong = false;  // volatile, relaxed, acquire, release, mmio: other threads may be meant to see it
   bool acquire = false, release = false;
   bool beyond_cluster = false;  // scope gpu or sys
 };
 Ordering take_ordering(Modifiers& m, bool atomic);
-// Cache operators, eviction priorities, prefetch sizes: no effect on values. Sets @p hint where a cache-policy operand
-// follows.
+// Cache operators, eviction priorities, prefetch sizes: no effect on values. Sets @p hint where a
+// cache-policy operand follows.
 void take_cache(Modifiers& m, bool& hint);
-// Type of the register that @p operand names; nothing where it is none.
-std::optional<ptx::Type> register_type(const Decoder& d, const ptx::Operand& operand);
+// What the counter calls an access of @p where.
+std::string_view family_of(Where where, bool constant);
 
 }  // namespace ptxbench::emulator

@@ -37,24 +37,6 @@ u64 f64_from_f8(u32 v, int fraction_bits, int bias, u32 end, bool has_infinity) 
          ((static_cast<u64>(magnitude) << (52 - fraction_bits)) + (static_cast<u64>(1023 - bias) << 52));
 }
 
-// Calls f with the rounding as a constant.
-template <typename F>
-u64 with_rounding(Rounding rounding, F&& f) {
-  switch (rounding) {
-    case Rounding::zero:
-      return f.template operator()<Rounding::zero>();
-    case Rounding::down:
-      return f.template operator()<Rounding::down>();
-    case Rounding::up:
-      return f.template operator()<Rounding::up>();
-    case Rounding::nearest_away:
-      return f.template operator()<Rounding::nearest_away>();
-    case Rounding::nearest_even:
-      break;
-  }
-  return f.template operator()<Rounding::nearest_even>();
-}
-
 template <FloatShape shape>
 u64 narrow(u64 f64, Rounding rounding, bool satfinite) {
   return with_rounding(rounding, [&]<Rounding mode>() -> u64 {
@@ -115,35 +97,6 @@ u64 from_f64(FloatFormat to, u64 f64, Rounding rounding, bool satfinite) {
       break;
   }
   return f64;
-}
-
-PTXBENCH_INLINE u32 widen_f16(u32 h) {
-  const u32 magnitude = h & 0x7fff;
-  u32 out = (magnitude << 13) + ((127 - 15) << 23);
-  out = magnitude < 0x0400 ? std::bit_cast<u32>(static_cast<float>(static_cast<i32>(magnitude)) * 0x1p-24f)
-                           : out;
-  out = magnitude >= 0x7c00 ? 0x7f800000 : out;
-  out |= (h & 0x8000) << 16;
-  return magnitude > 0x7c00 ? kNanF32 : out;
-}
-
-PTXBENCH_INLINE u32 widen_bf16(u32 h) { return h << 16; }
-
-PTXBENCH_INLINE u32 nearest_f16(u32 v) {
-  const u32 magnitude = v & 0x7fffffff, exponent = magnitude >> 23;
-  const bool normal = exponent >= 113;  // 2^-14
-  const u32 shift = normal ? 13 : exponent < 100 ? 26 : 126 - exponent;
-  const u32 source = normal ? magnitude - (112u << 23) : (magnitude & 0x007fffff) | 0x00800000;
-  const u32 kept = source >> shift, rest = source & ((1u << shift) - 1), half = 1u << (shift - 1);
-  u32 out = kept + static_cast<u32>((rest > half) | ((rest == half) & ((kept & 1) != 0)));
-  out = out > 0x7c00 ? 0x7c00 : out;
-  out = magnitude > 0x7f800000 ? 0x7fff : out | (v >> 16 & 0x8000);
-  return out;
-}
-
-PTXBENCH_INLINE u32 nearest_bf16(u32 v) {
-  const u32 rounded = (v + 0x7fff + (v >> 16 & 1)) >> 16;
-  return (v & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
 }
 
 #define PTXBENCH_UNARY_LANES(name, expression)      \

@@ -60,7 +60,6 @@ struct Fragment {
   // A wait that may give up (try_wait with its time limit) is woken with `timed_out` set when nobody can run: the
   // instruction then answers false. Twice in a row without any progress of the cluster is a deadlock.
   bool may_time_out = false, timed_out = false;
-  std::uint64_t progress_seen = 0;   // Cluster::progress when it timed out last
   std::uint64_t wait_value = 0;      // what the waiting instruction wants to remember (phase, group number); 0 once it is done
   // Fairness among the fragments of a warp: backward jumps since it was chosen, whether one polled since, its turn.
   std::uint32_t backward = 0;

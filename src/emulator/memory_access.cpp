@@ -1,6 +1,8 @@
 #include "emulator/access.hpp"
 #include "emulator/mbarrier.hpp"
 
+#include <algorithm>
+
 namespace ptxbench::emulator {
 
 namespace {
@@ -24,11 +26,11 @@ bool resolve_shared(const Exec& x, std::uint32_t address, bool own, int lane, un
   out.kind = Place::Kind::shared;
   out.at = offset;
   out.cta = where;
-  if (access == Access::write && where->barriers != nullptr) [[unlikely]] {
+  if (access != Access::read && where->barriers != nullptr) [[unlikely]] {
     if (const std::int64_t barrier = live_barrier_in(*where, offset, bytes); barrier >= 0) {
       x.fault(FaultKind::barrier_misuse, lane,
-              "stores " + std::to_string(bytes) + " bytes at shared address " + hex(address) + ", over the live " +
-                  mbarrier_name(*where, static_cast<std::uint32_t>(barrier)) +
+              "stores " + std::to_string(bytes) + " bytes at shared address " + hex(address) +
+                  ", over the live " + mbarrier_name(*where, static_cast<std::uint32_t>(barrier)) +
                   ": its storage may be used again only after mbarrier.inval");
       return false;
     }
@@ -36,8 +38,8 @@ bool resolve_shared(const Exec& x, std::uint32_t address, bool own, int lane, un
   return true;
 }
 
-bool resolve_local(const Exec& x, std::uint64_t offset, int lane, unsigned bytes, unsigned align, Access access,
-                   Place& out) {
+bool resolve_local(const Exec& x, std::uint64_t offset, int lane, unsigned bytes, unsigned align,
+                   Access access, Place& out) {
   const std::uint64_t frame = x.kernel.local_bytes;
   if (bytes <= frame && offset <= frame - bytes && (offset & (align - 1)) == 0) [[likely]] {
     out.kind = Place::Kind::local;
@@ -65,10 +67,13 @@ bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsign
                          : std::string()));
         return false;
       }
-      return resolve_shared(x, static_cast<std::uint32_t>(address), where == Where::shared_cta, lane, bytes, align,
-                            access, out);
-    case Where::local: return resolve_local(x, address, lane, bytes, align, access, out);
-    case Where::parameter: address += x.grid.parameters; break;
+      return resolve_shared(x, static_cast<std::uint32_t>(address), where == Where::shared_cta, lane, bytes,
+                            align, access, out);
+    case Where::local:
+      return resolve_local(x, address, lane, bytes, align, access, out);
+    case Where::parameter:
+      address += x.grid.parameters;
+      break;
     case Where::generic:
       if ((address >> 32) == (kSharedWindow >> 32)) {
         return resolve_shared(x, static_cast<std::uint32_t>(address), false, lane, bytes, align, access, out);
@@ -77,7 +82,8 @@ bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsign
         return resolve_local(x, address - kLocalWindow, lane, bytes, align, access, out);
       }
       break;
-    case Where::global: break;
+    case Where::global:
+      break;
   }
   out.kind = Place::Kind::global;
   out.at = address;
@@ -93,13 +99,136 @@ bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsign
   return false;
 }
 
+namespace {
+constexpr std::uint32_t kSharedHigh = kSharedWindow >> 32, kLocalHigh = kLocalWindow >> 32;
+
+// Generic addresses that all lead to one window, as addresses of its space. Where::generic where they are
+// mixed.
+Where uniform_window(Mask mask, const std::uint64_t address[kLanes], std::uint64_t out[kLanes]) {
+  bool any_shared = false, any_local = false, any_other = false;
+  for_lanes(mask, [&](int i) {
+    const auto high = static_cast<std::uint32_t>(address[i] >> 32);
+    any_shared |= high == kSharedHigh;
+    any_local |= high == kLocalHigh;
+    any_other |= high != kSharedHigh && high != kLocalHigh;
+    out[i] = address[i] & 0xffffffff;
+  });
+  if (any_shared + any_local + any_other != 1) return Where::generic;
+  return any_shared ? Where::shared_cluster : any_local ? Where::local : Where::global;
+}
+
+// Lanes that all lie in their own CTA's shared memory; false, and nothing done, where one does not or breaks
+// a rule.
+bool own_shared_lanes(const Exec& x, bool own, const std::uint64_t address[kLanes], unsigned bytes,
+                      unsigned align, Access access, Place out[kLanes]) {
+  Cta& cta = x.cta;
+  const auto window = static_cast<std::uint32_t>(cta.shared.size());
+  std::uint32_t low = UINT32_MAX, high = 0;
+  bool good = bytes <= window;
+  const std::uint32_t last = window - bytes;
+  for_lanes(x.mask, [&](int i) {
+    const auto rank = static_cast<std::uint32_t>(address[i] >> 24);
+    const auto offset = static_cast<std::uint32_t>(address[i] & 0xffffff);
+    good &= (address[i] >> 32) == 0 && (rank == cta.rank || (own && rank == 0)) && offset >= kSystemShared &&
+            offset <= last && (offset & (align - 1)) == 0;
+    low = std::min(low, offset);
+    high = std::max(high, offset);
+    out[i].kind = Place::Kind::shared;
+    out[i].at = offset;
+    out[i].cta = &cta;
+    out[i].data = cta.shared.data() + offset;
+  });
+  if (!good) return false;
+  if (access != Access::read && live_barrier_in(cta, low, high + bytes - low) >= 0) return false;
+  x.run.shared_high_water = std::max(x.run.shared_high_water, high + bytes);
+  if (access != Access::read && x.kernel.any_async) {
+    Agent agent = agent_of(x, -1);
+    for_lanes(x.mask,
+              [&](int i) { note_generic_write(agent, cta, static_cast<std::uint32_t>(out[i].at), bytes); });
+  }
+  return true;
+}
+}  // namespace
+
+bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLanes], unsigned bytes,
+                   unsigned align, Access access, Place out[kLanes]) {
+  std::uint64_t in_window[kLanes];
+  if (where == Where::generic) {
+    const Where found = uniform_window(x.mask, address, in_window);
+    if (found != Where::generic) {
+      where = found;
+      if (found != Where::global) address = in_window;
+    }
+  }
+  if (where == Where::shared_cta || where == Where::shared_cluster) {
+    if (own_shared_lanes(x, where == Where::shared_cta, address, bytes, align, access, out)) return true;
+  }
+  Span span;
+  bool good = true;
+  for_lanes(x.mask, [&](int i) {
+    if (good) good = resolve(x, where, address[i], i, bytes, align, access, span, out[i]);
+  });
+  return good;
+}
+
+std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, unsigned bytes, unsigned align,
+                            Access access, Place& out) {
+  if ((address & (align - 1)) != 0) return nullptr;
+  bool own = where == Where::shared_cta;
+  if (where == Where::generic) {
+    const auto high = static_cast<std::uint32_t>(address >> 32);
+    if (high == kLocalHigh) return nullptr;
+    where = high == kSharedHigh ? Where::shared_cluster : Where::global;
+    if (high == kSharedHigh) address &= 0xffffffff;
+  }
+  switch (where) {
+    case Where::shared_cta:
+    case Where::shared_cluster: {
+      const std::uint64_t rank = address >> 24, offset = address & 0xffffff, window = x.cta.shared.size();
+      if ((rank != x.cta.rank && !(own && rank == 0)) || offset < kSystemShared || offset + bytes > window) {
+        return nullptr;
+      }
+      const auto at = static_cast<std::uint32_t>(offset);
+      if (access != Access::read && live_barrier_in(x.cta, at, bytes) >= 0) return nullptr;
+      x.run.shared_high_water = std::max(x.run.shared_high_water, at + bytes);
+      if (access != Access::read && x.kernel.any_async) {
+        Agent agent = agent_of(x, -1);
+        note_generic_write(agent, x.cta, at, bytes);
+      }
+      out.kind = Place::Kind::shared;
+      out.at = offset;
+      out.cta = &x.cta;
+      out.data = x.cta.shared.data() + offset;
+      return out.data;
+    }
+    case Where::local:
+      return nullptr;
+    case Where::parameter:
+      address += x.grid.parameters;
+      break;
+    default:
+      break;
+  }
+  const Span span = x.grid.memory->span(address);
+  if (!span.holds(address, bytes) || (access != Access::read && !span.writable)) return nullptr;
+  out.kind = Place::Kind::global;
+  out.at = address;
+  out.cta = nullptr;
+  out.data = span.data + (address - span.begin);
+  return out.data;
+}
+
 std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes) {
   switch (place.kind) {
-    case Place::Kind::shared: return undefined_bits(place.cta->shared_undefined, place.at, bytes);
-    case Place::Kind::local: return undefined_bits(place.cta->local_undefined, place.at, bytes);
-    case Place::Kind::global: break;
+    case Place::Kind::shared:
+      return undefined_bits(place.cta->shared_undefined, place.at, bytes);
+    case Place::Kind::local:
+      return undefined_bits(place.cta->local_undefined, place.at, bytes);
+    case Place::Kind::global:
+      break;
   }
-  if (!x.grid.memory->any_global_undefined()) [[likely]] return 0;
+  if (!x.grid.memory->any_global_undefined()) [[likely]]
+    return 0;
   std::uint64_t bits = 0;
   x.grid.memory->global_undefined(place.at, bytes, &bits);
   return bits;
@@ -107,19 +236,27 @@ std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes) {
 
 bool now_holds(const Exec& x, const Place& place, int lane, unsigned bytes, std::uint64_t undefined) {
   switch (place.kind) {
-    case Place::Kind::shared: put_undefined_bits(place.cta->shared_undefined, place.at, bytes, undefined); return true;
-    case Place::Kind::local: put_undefined_bits(place.cta->local_undefined, place.at, bytes, undefined); return true;
-    case Place::Kind::global: break;
+    case Place::Kind::shared:
+      put_undefined_bits(place.cta->shared_undefined, place.at, bytes, undefined);
+      return true;
+    case Place::Kind::local:
+      put_undefined_bits(place.cta->local_undefined, place.at, bytes, undefined);
+      return true;
+    case Place::Kind::global:
+      break;
   }
-  if (undefined == 0 && !x.grid.memory->any_global_undefined()) [[likely]] return true;
+  if (undefined == 0 && !x.grid.memory->any_global_undefined()) [[likely]]
+    return true;
   Agent agent = agent_of(x, lane);
   return x.grid.memory->stored(agent, place.at, bytes, undefined);
 }
 
 bool address_undefined(const Exec& x, Operand base) {
   const Mask bad = x.undefined_of(base) & x.mask;
-  if (bad == 0) [[likely]] return false;
-  x.fault(FaultKind::undefined_value, __builtin_ctz(bad), "the address depends on a value that was never written");
+  if (bad == 0) [[likely]]
+    return false;
+  x.fault(FaultKind::undefined_value, __builtin_ctz(bad),
+          "the address depends on a value that was never written");
   return true;
 }
 
@@ -139,16 +276,30 @@ Where take_where(Modifiers& m, ptx::Space& space) {
   const int s = m.take_one({"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",
                             "param::entry", "param::func"});
   switch (s) {
-    case 0: space = ptx::Space::global; return Where::global;
+    case 0:
+      space = ptx::Space::global;
+      return Where::global;
     case 1:
-    case 2: space = ptx::Space::shared; return Where::shared_cta;
-    case 3: space = ptx::Space::shared; return Where::shared_cluster;
-    case 4: space = ptx::Space::local; return Where::local;
-    case 5: space = ptx::Space::constant; return Where::global;
+    case 2:
+      space = ptx::Space::shared;
+      return Where::shared_cta;
+    case 3:
+      space = ptx::Space::shared;
+      return Where::shared_cluster;
+    case 4:
+      space = ptx::Space::local;
+      return Where::local;
+    case 5:
+      space = ptx::Space::constant;
+      return Where::global;
     case 6:
     case 7:
-    case 8: space = ptx::Space::param; return Where::parameter;
-    default: space = ptx::Space::generic; return Where::generic;
+    case 8:
+      space = ptx::Space::param;
+      return Where::parameter;
+    default:
+      space = ptx::Space::generic;
+      return Where::generic;
   }
 }
 
@@ -166,7 +317,8 @@ Ordering take_ordering(Modifiers& m, bool atomic) {
 }
 
 void take_cache(Modifiers& m, bool& hint) {
-  for (const std::string_view name : {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "nc"}) m.take(name);
+  for (const std::string_view name : {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "nc"})
+    m.take(name);
   hint = m.take("L2::cache_hint");
   for (const std::string_view prefix : {"L1::", "L2::"}) {
     while (m.take_prefix(prefix)) {
@@ -174,9 +326,18 @@ void take_cache(Modifiers& m, bool& hint) {
   }
 }
 
-std::optional<ptx::Type> register_type(const Decoder& d, const ptx::Operand& operand) {
-  if (operand.kind != ptx::Operand::Kind::reg || operand.index >= d.function().registers.size()) return {};
-  return d.function().registers[operand.index].type;
+std::string_view family_of(Where where, bool constant) {
+  switch (where) {
+    case Where::shared_cta:
+    case Where::shared_cluster:
+      return "shared";
+    case Where::local:
+      return "local";
+    case Where::parameter:
+      return "constant";
+    default:
+      return constant ? "constant" : "global";
+  }
 }
 
 }  // namespace ptxbench::emulator

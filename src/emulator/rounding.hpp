@@ -61,6 +61,24 @@ PTXBENCH_INLINE std::uint64_t round_magnitude(std::uint64_t bits) {
   return kept + (rounds_up<rounding>(kept, rest, std::uint64_t{1} << (shift - 1), negative) ? 1 : 0);
 }
 
+// Calls f with the rounding as a constant.
+template <typename F>
+auto with_rounding(Rounding rounding, F&& f) {
+  switch (rounding) {
+    case Rounding::zero:
+      return f.template operator()<Rounding::zero>();
+    case Rounding::down:
+      return f.template operator()<Rounding::down>();
+    case Rounding::up:
+      return f.template operator()<Rounding::up>();
+    case Rounding::nearest_away:
+      return f.template operator()<Rounding::nearest_away>();
+    case Rounding::nearest_even:
+      break;
+  }
+  return f.template operator()<Rounding::nearest_even>();
+}
+
 // What an overflow becomes: infinity, or the largest finite number.
 template <FloatShape shape, Rounding rounding>
 PTXBENCH_INLINE std::uint64_t overflowed(bool negative) {
@@ -119,5 +137,37 @@ PTXBENCH_INLINE std::uint64_t f64_from_f16_bits(std::uint32_t v) {
   return magnitude > 0x7c00 ? kNanF64 : out;
 }
 PTXBENCH_INLINE std::uint64_t f64_from_bf16_bits(std::uint32_t v) { return f64_from_f32_bits(v << 16); }
+
+// The common conversions of halves, in 32 bits.
+PTXBENCH_INLINE std::uint32_t widen_f16(std::uint32_t h) {
+  const std::uint32_t magnitude = h & 0x7fff;
+  std::uint32_t out = (magnitude << 13) + ((127 - 15) << 23);
+  out =
+      magnitude < 0x0400
+          ? std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f)
+          : out;
+  out = magnitude >= 0x7c00 ? 0x7f800000 : out;
+  out |= (h & 0x8000) << 16;
+  return magnitude > 0x7c00 ? kNanF32 : out;
+}
+
+PTXBENCH_INLINE std::uint32_t widen_bf16(std::uint32_t h) { return h << 16; }
+
+PTXBENCH_INLINE std::uint32_t nearest_f16(std::uint32_t v) {
+  const std::uint32_t magnitude = v & 0x7fffffff, exponent = magnitude >> 23;
+  const bool normal = exponent >= 113;  // 2^-14
+  const std::uint32_t shift = normal ? 13 : exponent < 100 ? 26 : 126 - exponent;
+  const std::uint32_t source = normal ? magnitude - (112u << 23) : (magnitude & 0x007fffff) | 0x00800000;
+  const std::uint32_t kept = source >> shift, rest = source & ((1u << shift) - 1), half = 1u << (shift - 1);
+  std::uint32_t out = kept + static_cast<std::uint32_t>((rest > half) | ((rest == half) & ((kept & 1) != 0)));
+  out = out > 0x7c00 ? 0x7c00 : out;
+  out = magnitude > 0x7f800000 ? 0x7fff : out | (v >> 16 & 0x8000);
+  return out;
+}
+
+PTXBENCH_INLINE std::uint32_t nearest_bf16(std::uint32_t v) {
+  const std::uint32_t rounded = (v + 0x7fff + (v >> 16 & 1)) >> 16;
+  return (v & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
+}
 
 }  // namespace ptxbench::emulator

@@ -1,5 +1,7 @@
 #include "emulator/tensor_rules.hpp"
 
+#include <vector>
+
 namespace ptxbench::emulator {
 
 namespace {
@@ -72,49 +74,85 @@ constexpr Row kSm90[] = {
     {kMma, Pair::int8, kS32, 32, 32, 0, kInteger, kChained, kExact},
     {kMma, Pair::int8, kS32, 16, 16, 0, kInteger, kChained, kExact},
 
-    // wmma is made of the same machine instructions as mma.sync m16n8k16 (m16n8k8 for tf32).
+    // ptxas makes the machine instructions of mma.sync m16n8k16 of wmma, and for tf32 two of m16n8k4 each.
     {kWmma, Pair::bf16, kF32, 16, 16, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::f16, kF32, 16, 16, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::f16, kF16, 16, 16, 25, kEven, kChained, kUnmeasured},
-    {kWmma, Pair::tf32, kF32, 8, 8, 25, kZero, kChained, kUnmeasured},
+    {kWmma, Pair::tf32, kF32, 8, 4, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::int8, kS32, 16, 16, 0, kInteger, kChained, kExact},
 };
 
 constexpr bool is_fp8(OperandType type) { return type == OperandType::e4m3 || type == OperandType::e5m2; }
 constexpr bool is_int8(OperandType type) { return type == OperandType::s8 || type == OperandType::u8; }
 
-std::optional<Pair> pair_of(OperandType a, OperandType b) {
-  if (is_int8(a) && is_int8(b)) return Pair::int8;
-  if (is_fp8(a) && is_fp8(b) && a != b) return Pair::fp8_mixed;
-  if (a != b) return std::nullopt;
-  switch (a) {
-    case OperandType::f16:
-      return Pair::f16;
-    case OperandType::bf16:
-      return Pair::bf16;
-    case OperandType::tf32:
-      return Pair::tf32;
-    case OperandType::e4m3:
-      return Pair::e4m3;
-    case OperandType::e5m2:
-      return Pair::e5m2;
-    default:
-      return std::nullopt;
+constexpr bool in_pair(Pair pair, OperandType a, OperandType b) {
+  switch (pair) {
+    case Pair::int8:
+      return is_int8(a) && is_int8(b);
+    case Pair::fp8_mixed:
+      return is_fp8(a) && is_fp8(b) && a != b;
+    case Pair::f16:
+      return a == OperandType::f16 && a == b;
+    case Pair::bf16:
+      return a == OperandType::bf16 && a == b;
+    case Pair::tf32:
+      return a == OperandType::tf32 && a == b;
+    case Pair::e4m3:
+      return a == OperandType::e4m3 && a == b;
+    case Pair::e5m2:
+      return a == OperandType::e5m2 && a == b;
   }
+  return false;
+}
+
+constexpr OperandType kTypes[] = {OperandType::f16,  OperandType::bf16, OperandType::tf32, OperandType::e4m3,
+                                  OperandType::e5m2, OperandType::s8,   OperandType::u8};
+
+struct Entry {
+  TensorRule rule;
+  int k;  // of the instruction
+};
+// Every row for every pair of types it stands for.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> list;
+    for (const Row& row : kSm90)
+      for (const OperandType a : kTypes)
+        for (const OperandType b : kTypes)
+          if (in_pair(row.operands, a, b))
+            list.push_back({{row.instruction, a, b, row.accumulator, row.operation_k, row.fraction_bits,
+                             row.rounding, row.composition, row.fidelity},
+                            row.k});
+    return list;
+  }();
+  return all;
 }
 
 }  // namespace
 
+int tensor_rule_number(int sm, TensorInstruction instruction, OperandType a, OperandType b,
+                       AccumulatorType accumulator, int k) {
+  const auto& all = entries();
+  for (std::size_t i = 0; sm == 90 && i < all.size(); ++i) {
+    const TensorRule& rule = all[i].rule;
+    if (rule.instruction == instruction && rule.a == a && rule.b == b && rule.accumulator == accumulator &&
+        all[i].k == k)
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+const TensorRule& tensor_rule(int number) { return entries()[static_cast<std::size_t>(number)].rule; }
+
 std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a,
                                            OperandType b, AccumulatorType accumulator, int k) {
-  const auto pair = pair_of(a, b);
-  if (sm != 90 || !pair) return std::nullopt;
-  for (const Row& row : kSm90)
-    if (row.instruction == instruction && row.operands == *pair && row.accumulator == accumulator &&
-        row.k == k)
-      return TensorRule{
-          instruction,     a,           b, accumulator, row.operation_k, row.fraction_bits, row.rounding,
-          row.composition, row.fidelity};
+  const int number = tensor_rule_number(sm, instruction, a, b, accumulator, k);
+  if (number < 0) return std::nullopt;
+  return tensor_rule(number);
+}
+
+std::optional<OperandType> operand_type_named(std::string_view name) {
+  for (const OperandType type : kTypes)
+    if (name == to_string(type)) return type;
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace ptxbench::emulator {
 
@@ -54,6 +55,10 @@ struct TensorRule {
 /// sm_90 and sm_90a) has no such instruction or the emulator no rule for it.
 std::optional<TensorRule> find_tensor_rule(int sm, TensorInstruction instruction, OperandType a,
                                            OperandType b, AccumulatorType accumulator, int k);
+/// The same as a small number that an instruction can keep; -1 where there is none.
+int tensor_rule_number(int sm, TensorInstruction instruction, OperandType a, OperandType b,
+                       AccumulatorType accumulator, int k);
+const TensorRule& tensor_rule(int number);
 
 /// Bits of an element as it lies in memory: tf32 takes 32.
 constexpr int operand_bits(OperandType type) {
@@ -68,6 +73,7 @@ constexpr int operand_bits(OperandType type) {
   }
 }
 constexpr int accumulator_bytes(AccumulatorType type) { return type == AccumulatorType::f16 ? 2 : 4; }
+std::optional<OperandType> operand_type_named(std::string_view name);
 const char* to_string(OperandType type);
 const char* to_string(AccumulatorType type);
 const char* to_string(TensorInstruction instruction);

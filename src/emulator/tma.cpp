@@ -1,5 +1,6 @@
 #include "emulator/tma.hpp"
 
+#include "emulator/async_copy.hpp"
 #include "emulator/run.hpp"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ BoxShape box_shape(const TensorMap& map) {
   }
   s.inner_bytes = s.extent[0] * s.element_bytes;
   s.bytes = s.rows * s.inner_bytes;
+  s.pitch = map.swizzle == kSwizzleNone ? s.inner_bytes : std::max(s.inner_bytes, 16u << map.swizzle);
+  s.footprint = s.rows * s.pitch;
   return s;
 }
 
@@ -64,7 +67,7 @@ void fill_outside(const TensorMap& map, std::uint8_t* to, std::uint32_t bytes) {
     return;
   }
   const unsigned n = element_bits(map.data_type) / 8;
-  const std::uint64_t nan = 0x7fff'ffff'ffff'ffff >> (64 - 8 * n);
+  const std::uint64_t nan = 0x7ff7'7ff7'7ff7'7ff7;
   for (std::uint32_t i = 0; i < bytes; i += n) std::memcpy(to + i, &nan, n);
 }
 
@@ -117,20 +120,24 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
 void box_to_shared(Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
                    const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined) {
   std::uint8_t* window = cta.shared.data();
+  const bool track = !cta.shared_undefined.empty();
   if (map.swizzle == kSwizzleNone) {
     std::memcpy(window + offset, box.data(), s.bytes);
-  } else {
-    for (std::uint32_t i = 0; i < s.bytes; i += 16)
-      std::memcpy(window + swizzled(map.swizzle, offset + i), box.data() + i, 16);
-  }
-  if (cta.shared_undefined.empty()) return;
-  if (undefined.empty() && (map.swizzle == kSwizzleNone || s.bytes % 128 == 0)) {
-    set_undefined(cta.shared_undefined, offset, s.bytes, false);
+    put_undefined(cta, offset, s.bytes, undefined);
     return;
   }
-  for (std::uint32_t i = 0; i < s.bytes; i += 16)
-    put_undefined_bits(cta.shared_undefined, swizzled(map.swizzle, offset + i), 16,
-                       undefined.empty() ? 0 : undefined_bits(undefined, i, 16));
+  // Where rows fill the swizzle's span the box covers its footprint.
+  const bool whole = s.inner_bytes == s.pitch && undefined.empty();
+  if (track && whole) set_undefined(cta.shared_undefined, offset, s.bytes, false);
+  const std::uint8_t* from = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, from += 16) {
+      const std::uint32_t to = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(window + to, from, 16);
+      if (track && !whole)
+        put_undefined_bits(cta.shared_undefined, to, 16,
+                           undefined.empty() ? 0 : undefined_bits(undefined, i, 16));
+    }
 }
 
 void box_from_shared(const Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
@@ -140,25 +147,28 @@ void box_from_shared(const Cta& cta, std::uint32_t offset, const TensorMap& map,
   undefined.clear();
   if (map.swizzle == kSwizzleNone) {
     std::memcpy(box.data(), window + offset, s.bytes);
-  } else {
-    for (std::uint32_t i = 0; i < s.bytes; i += 16)
-      std::memcpy(box.data() + i, window + swizzled(map.swizzle, offset + i), 16);
+    undefined = shared_undefined_of(cta, offset, s.bytes);
+    return;
   }
-  if (!any_undefined(cta.shared_undefined, offset & ~127u, (s.bytes + 255) & ~127u)) return;
-  undefined.resize(s.bytes / 64 + 1);
-  bool any = false;
-  for (std::uint32_t i = 0; i < s.bytes; i += 16) {
-    const std::uint64_t bits = undefined_bits(cta.shared_undefined, swizzled(map.swizzle, offset + i), 16);
-    any |= bits != 0;
-    put_undefined_bits(undefined, i, 16, bits);
-  }
-  if (!any) undefined.clear();
+  const bool track = any_undefined(cta.shared_undefined, offset, s.footprint);
+  if (track) undefined.resize(s.bytes / 64 + 1);
+  std::uint64_t any = 0;
+  std::uint8_t* to = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, to += 16) {
+      const std::uint32_t from = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(to, window + from, 16);
+      if (!track) continue;
+      const std::uint64_t bits = undefined_bits(cta.shared_undefined, from, 16);
+      any |= bits;
+      put_undefined_bits(undefined, i, 16, bits);
+    }
+  if (any == 0) undefined.clear();
 }
 
 bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coordinates& at,
                  const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined,
                  const Reduction* reduction) {
-  Memory& memory = *agent.grid.memory;
   Span span;
   const unsigned n = s.element_bytes;
   return for_rows(
@@ -175,18 +185,7 @@ bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Co
           } else {
             std::memcpy(p, from, bytes);
           }
-          if (undefined.empty() && !memory.any_global_undefined()) return true;
-          for (std::uint32_t b = 0; b < bytes; b += 64) {
-            const unsigned k = std::min<unsigned>(64, bytes - b);
-            std::uint64_t bits = undefined.empty() ? 0 : undefined_bits(undefined, begin + i * n + b, k);
-            if (reduction) {  // what it is added to counts too
-              std::uint64_t old = 0;
-              memory.global_undefined(to + b, k, &old);
-              bits |= old;
-            }
-            if (!memory.stored(agent, to + b, k, bits)) return false;
-          }
-          return true;
+          return store_undefined(agent, to, bytes, undefined, begin + i * n, reduction != nullptr);
         };
         if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
         for (std::uint32_t i = first; i < last; ++i)

@@ -13,16 +13,8 @@ namespace {
 constexpr std::size_t kMostText = std::size_t{256} << 20;
 constexpr std::size_t kMostNotes = 100;
 
-// A quoted string's text.
-std::string unquoted(const Token& token) {
-  std::string text;
-  const std::string_view inner = token.text.substr(1, token.text.size() - 2);
-  for (std::size_t i = 0; i < inner.size(); ++i) {
-    if (inner[i] == '\\' && i + 1 < inner.size() && (inner[i + 1] == '"' || inner[i + 1] == '\\')) ++i;
-    text += inner[i];
-  }
-  return text;
-}
+// A quoted string's text. PTX has no escapes: a backslash is one.
+std::string unquoted(const Token& token) { return std::string(token.text.substr(1, token.text.size() - 2)); }
 
 }  // namespace
 
@@ -40,7 +32,6 @@ Module Parser::run() {
 }
 
 void Parser::module_statement() {
-  if (lexer_.accept(";")) return;
   const Token first = lexer_.peek();
   if (first.is(".target")) return target();
   if (first.is(".version")) fail(first.where, "a module has one .version, at its beginning");
@@ -49,7 +40,6 @@ void Parser::module_statement() {
   if (first.is(".file")) return file_directive();
   if (first.is(".section")) return section();
   if (first.is(".pragma")) return pragma();
-  if (first.is(".loc")) return location();
   if (first.is(".alias")) return alias();
   const Linking link = linking();
   const Token next = lexer_.peek();
@@ -57,6 +47,7 @@ void Parser::module_statement() {
   const auto space = space_from_directive(next.text);
   if (next.kind == Token::Kind::dotted && space && *space != Space::param && *space != Space::local)
     return variables(*space, link, nullptr);
+  if (next.is(".loc")) fail(next.where, ".loc belongs in a function");
   if (space) fail(next.where, "a variable of " + std::string(next.text) + " belongs in a function");
   if (next.is(".reg")) fail(next.where, "registers are declared in functions");
   if (next.is(".tex")) fail(next.where, "variables of .tex are not supported: textures are declared .texref");
@@ -118,11 +109,14 @@ void Parser::address_size() {
 
 // .file 1 "path" [, timestamp, size]
 void Parser::file_directive() {
-  lexer_.take();
+  const Token directive = lexer_.take();
   const auto number = static_cast<std::uint32_t>(
       parse_integer(lexer_, 0, std::numeric_limits<std::int32_t>::max(), "a file's number"));
   const Token path = lexer_.expect(Token::Kind::string, "a path in quotes", "behind a file's number");
   while (lexer_.accept(",")) parse_integer(lexer_, 0, ~std::uint64_t{0}, "a file's timestamp or size");
+  if (!files_.try_emplace(static_cast<std::int32_t>(number), static_cast<std::int32_t>(module_.files.size()))
+           .second)
+    fail(directive.where, "file " + std::to_string(number) + " is already given");
   module_.files.push_back({number, unquoted(path)});
 }
 
@@ -218,18 +212,11 @@ std::int32_t Parser::location_index(SourceLocation at) {
 
 void Parser::finish() {
   if (module_.targets.empty()) fail(lexer_.peek().where, "the module has no .target");
-  for (const auto& [symbol, where] : symbols_of_initializers_)
-    if (names_.find(symbol) == nullptr)
-      fail(where,
-           std::string(symbol) + " is not declared: the module has no variable or function of that name");
   // .file may come behind the .loc that use it.
-  std::map<std::int32_t, std::int32_t> files;
-  for (std::size_t i = 0; i < module_.files.size(); ++i)
-    files.try_emplace(static_cast<std::int32_t>(module_.files[i].number), static_cast<std::int32_t>(i));
   for (SourceLocation& at : module_.locations) {
-    const auto file = files.find(at.file);
-    if (file == files.end()) note(".loc names file " + std::to_string(at.file) + ", which no .file gives");
-    at.file = file == files.end() ? -1 : file->second;
+    const auto file = files_.find(at.file);
+    if (file == files_.end()) note(".loc names file " + std::to_string(at.file) + ", which no .file gives");
+    at.file = file == files_.end() ? -1 : file->second;
   }
   if (aliases_.empty()) return;
   const auto follow = [&](auto& self, Operand& operand) -> void {

@@ -9,7 +9,7 @@ namespace ptxbench::ptx {
 namespace {
 
 constexpr int kMaxDepth = 100;  // of parentheses and unary operators: the parser recurses on them
-constexpr int kLowest = 0, kProduct = 10, kUnary = 11;
+constexpr int kLowest = 0, kSum = 9, kProduct = 10, kUnary = 11;
 
 struct Operator {
   std::string_view text;
@@ -90,6 +90,10 @@ Constant literal(const Token& token) {
 
 Constant parse(Lexer& lexer, int least, int depth);
 
+void forbid_single(const Token& op, const Constant& value) {
+  if (value.kind == Constant::Kind::f32) fail(op.where, "a number 0f... stands alone, not in an expression");
+}
+
 Constant cast(Lexer& lexer, int depth) {
   const Token type = lexer.take();
   const bool is_unsigned = type.is(".u64");
@@ -121,12 +125,13 @@ Constant primary(Lexer& lexer, int depth) {
   if (op.is("+") || op.is("-") || op.is("~") || op.is("!")) {
     lexer.take();
     Constant value = parse(lexer, kUnary, depth + 1);
+    forbid_single(op, value);
     const bool is_integer = value.kind == Constant::Kind::integer;
     if (op.is("-")) {
       if (is_integer)
         value.bits = 0 - value.bits;
       else
-        value.bits ^= value.kind == Constant::Kind::f32 ? std::uint64_t{1} << 31 : std::uint64_t{1} << 63;
+        value.bits ^= std::uint64_t{1} << 63;
     } else if (op.is("~")) {
       if (!is_integer) fail(op.where, "the operator ~ takes an integer");
       value.bits = ~value.bits;
@@ -214,6 +219,8 @@ Constant parse(Lexer& lexer, int least, int depth) {
       continue;
     }
     const Constant right = parse(lexer, precedence + 1, depth + 1);
+    forbid_single(op, left);
+    forbid_single(op, right);
     const bool integers = left.kind == Constant::Kind::integer && right.kind == Constant::Kind::integer;
     left = integers ? integer_operation(op, left, right) : float_operation(op, left, right);
   }
@@ -225,13 +232,6 @@ double Constant::as_double() const noexcept {
   if (kind == Kind::f32) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   if (kind == Kind::f64) return std::bit_cast<double>(bits);
   return is_unsigned ? static_cast<double>(bits) : static_cast<double>(as_signed(bits));
-}
-
-std::uint64_t Constant::as_bits(unsigned float_width) const noexcept {
-  if (float_width == 32 && kind == Kind::f32) return bits;
-  if (float_width == 64 && kind == Kind::f64) return bits;
-  return float_width == 32 ? std::bit_cast<std::uint32_t>(static_cast<float>(as_double()))
-                           : std::bit_cast<std::uint64_t>(as_double());
 }
 
 bool starts_constant(const Lexer& lexer) noexcept {
@@ -251,7 +251,7 @@ bool starts_constant(const Lexer& lexer) noexcept {
 }
 
 Constant parse_constant(Lexer& lexer) { return parse(lexer, kLowest, 0); }
-Constant parse_term(Lexer& lexer) { return parse(lexer, kProduct, 0); }
+Constant parse_sum(Lexer& lexer) { return parse(lexer, kSum, 0); }
 
 std::uint64_t parse_integer(Lexer& lexer, std::uint64_t least, std::uint64_t most, std::string_view what) {
   const Token token = lexer.expect(Token::Kind::number, "a number", "for " + std::string(what));

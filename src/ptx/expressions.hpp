@@ -12,8 +12,6 @@ struct Constant {
   std::uint64_t bits = 0;    // two's complement; or the pattern of the float
   bool is_unsigned = false;  // of an integer: .u64, else .s64
 
-  std::uint64_t as_bits(
-      unsigned float_width) const noexcept;  // f32 and f64 converted to 32 or 64 bits; integers too
   double as_double() const noexcept;
 };
 
@@ -21,8 +19,8 @@ struct Constant {
 bool starts_constant(const Lexer& lexer) noexcept;
 // Reads an expression, ?: and all; fails where there is none.
 Constant parse_constant(Lexer& lexer);
-// Reads a product at most: what stands behind a + or - in an address.
-Constant parse_term(Lexer& lexer);
+// Sums and products only: what stands behind the + of an address.
+Constant parse_sum(Lexer& lexer);
 // One integer literal between @p least and @p most; @p what names it in messages.
 std::uint64_t parse_integer(Lexer& lexer, std::uint64_t least, std::uint64_t most, std::string_view what);
 

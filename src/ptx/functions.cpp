@@ -17,18 +17,18 @@ void Parser::function(const Linking& link, bool entry) {
   std::vector<Token> return_names, names;
   std::vector<Variable> returns;
   while (lexer_.accept(".attribute")) attribute();
-  if (!entry) returns = parameter_list(return_names, false);
+  if (!entry) returns = parameter_list(return_names, true);
   const Token name = lexer_.expect(Token::Kind::identifier, "a name", entry ? "behind .entry" : "of a .func");
   function.name = name.text;
   function.where = name.where;
-  std::vector<Variable> parameters = parameter_list(names, false);
+  std::vector<Variable> parameters = parameter_list(names, true);
   function.parameter_count = static_cast<std::uint32_t>(parameters.size());
   function.return_count = static_cast<std::uint32_t>(returns.size());
   for (Variable& variable : returns) parameters.push_back(std::move(variable));
   names.insert(names.end(), return_names.begin(), return_names.end());
   function_directives(function);
   function.declared_only = !lexer_.at("{");
-  const std::uint32_t slot = function_slot(name, function);
+  const std::uint32_t slot = function_slot(name, function, parameters);
   if (function.declared_only) {
     lexer_.expect(";", "or '{' behind the header of function " + function.name);
     function.variables = std::move(parameters);
@@ -41,7 +41,9 @@ void Parser::function(const Linking& link, bool entry) {
   labels_.open_scope();
   location_ = -1;
   declare_parameters(function, std::move(parameters), names);
+  function_ = &function;
   body(function, lexer_.take());
+  function_ = nullptr;
   labels_.resolve(function.body);
   names_.close_scope();
   location_ = -1;
@@ -49,7 +51,8 @@ void Parser::function(const Linking& link, bool entry) {
 }
 
 // The index of a function of that name, declared here or before.
-std::uint32_t Parser::function_slot(const Token& name, const Function& function) {
+std::uint32_t Parser::function_slot(const Token& name, const Function& function,
+                                    const std::vector<Variable>& parameters) {
   const Symbol symbol{Symbol::Kind::function, true, 1, static_cast<std::uint32_t>(module_.functions.size()),
                       name.where};
   const Symbol* known = names_.declare(name.text, symbol);
@@ -59,6 +62,9 @@ std::uint32_t Parser::function_slot(const Token& name, const Function& function)
     declared.entry = function.entry;
     declared.where = function.where;
     declared.declared_only = true;
+    declared.parameter_count = function.parameter_count;
+    declared.return_count = function.return_count;
+    declared.variables = parameters;  // what a second header is held against
     module_.functions.push_back(std::move(declared));
     return symbol.index;
   }
@@ -69,6 +75,13 @@ std::uint32_t Parser::function_slot(const Token& name, const Function& function)
   if (before.entry != function.entry)
     fail(name.where,
          function.name + " is an .entry here and a .func there, or the reverse: see line " + line);
+  bool same =
+      before.parameter_count == function.parameter_count && before.return_count == function.return_count;
+  for (std::size_t i = 0; same && i < parameters.size(); ++i)
+    same =
+        before.variables[i].bytes == parameters[i].bytes && before.variables[i].align == parameters[i].align;
+  if (!same)
+    fail(name.where, "function " + function.name + " has other parameters or returns than on line " + line);
   if (!before.declared_only && !function.declared_only)
     fail(name.where,
          "function " + function.name + " is already defined, on line " + std::to_string(before.where.line));
@@ -79,7 +92,6 @@ void Parser::declare_parameters(Function& function, std::vector<Variable> parame
                                 const std::vector<Token>& names) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Token& name = names[i];
-    if (name.is("_")) continue;
     const Symbol symbol{Symbol::Kind::variable, false, 1, static_cast<std::uint32_t>(i), name.where};
     if (names_.declare(name.text, symbol) != nullptr)
       fail(name.where, "two parameters of " + function.name + " are named " + std::string(name.text));

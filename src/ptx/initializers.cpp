@@ -10,8 +10,10 @@ constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 // Beyond eight bytes for each byte of text: gaps in nested lists that are filled with zeros.
 constexpr std::uint64_t kMostGaps = std::uint64_t{64} << 20;
 
-bool is_half(Type type) noexcept {
-  return type == Type::f16 || type == Type::bf16 || type == Type::f16x2 || type == Type::bf16x2;
+bool takes_floats(Type type) noexcept { return type == Type::f32 || type == Type::f64; }
+bool takes_patterns(Type type) noexcept {
+  return type == Type::b8 || type == Type::b16 || type == Type::b32 || type == Type::b64 ||
+         type == Type::b128;
 }
 
 }  // namespace
@@ -23,8 +25,7 @@ void Parser::initializer(Variable& variable, Shape& shape) {
     initializer_element(variable, 0);
     return;
   }
-  const bool scalar = shape.extents.empty();
-  if (scalar) shape.extents.push_back(1);
+  if (shape.extents.empty()) fail(lexer_.peek().where, "a single value's initialiser has no braces");
   std::uint64_t next = 0;
   initializer_list(variable, shape, 0, 0, next);
   if (shape.open) {
@@ -33,14 +34,12 @@ void Parser::initializer(Variable& variable, Shape& shape) {
     // An empty list leaves nothing to own.
     if (shape.extents[0] == 0) fail(variable.where, "an array without a size needs at least one element");
   }
-  if (scalar) shape.extents.clear();
 }
 
 // The elements from `first` on; `next` is the one behind the last that was given.
 void Parser::initializer_list(Variable& variable, Shape& shape, std::size_t level, std::uint64_t first,
                               std::uint64_t& next) {
   const Token open = lexer_.take();
-  if (level >= shape.extents.size()) fail(open.where, "an initialiser nests deeper than its array");
   const std::uint64_t stride = shape.stride(level);
   if (stride == 0) fail(open.where, "an array with an extent of 0 has no initialiser");
   const bool unbounded = level == 0 && shape.open;
@@ -48,28 +47,30 @@ void Parser::initializer_list(Variable& variable, Shape& shape, std::size_t leve
   next = first;
   if (lexer_.accept("}")) return;
   do {
-    if (lexer_.at("}")) break;  // a comma before it
     const Position where = lexer_.peek().where;
     if (next >= end) fail(where, "the initialiser has more elements than its array");
-    if (lexer_.at("{")) {
-      if ((next - first) % stride != 0) fail(where, "a nested list begins within a row");
-      const std::uint64_t row = next;
-      initializer_list(variable, shape, level + 1, row, next);
-      next = row + stride;
-    } else {
+    if (level + 1 == shape.extents.size()) {
+      if (lexer_.at("{")) fail(where, "an initialiser nests deeper than its array");
       initializer_element(variable, next++);
+    } else {
+      if (!lexer_.at("{"))
+        fail(where, "each row of an array has its own list in braces, not " + shown(lexer_.peek()));
+      std::uint64_t row_end = 0;
+      initializer_list(variable, shape, level + 1, next, row_end);
+      next += stride;
     }
   } while (lexer_.accept(","));
   lexer_.expect("}", "at the end of an initialiser");
 }
 
-void Parser::store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes) {
+void Parser::store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes,
+                   Position where) {
   std::vector<std::uint8_t>& image = variable.init;
   const std::uint64_t end = at + bytes;
   if (end > image.size()) {
     initialized_bytes_ += end - image.size();
     if (initialized_bytes_ > kMostGaps + 8 * std::uint64_t{text_size_})
-      fail(lexer_.peek().where, "initialisers leave gaps of more than 64 MiB");
+      fail(where, "initialisers leave gaps of more than 64 MiB");
     image.resize(end);
   }
   for (std::size_t i = 0; i < bytes && i < 8; ++i) image[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
@@ -95,11 +96,17 @@ void Parser::initializer_element(Variable& variable, std::uint64_t element) {
     lexer_.expect(")", "behind a masked address");
     return;
   }
-  if (variable.type == Type::f32 || variable.type == Type::f64)
-    return store(variable, at, value.as_bits(type_bits(variable.type)), bytes);
-  if (value.kind != Constant::Kind::integer && is_half(variable.type))
-    fail(first.where, "a value of 16-bit floats is written as its pattern: 0x3C00");
-  store(variable, at, value.bits, bytes);
+  const bool is_float = value.kind != Constant::Kind::integer;
+  if (is_float != takes_floats(variable.type) && !takes_patterns(variable.type))
+    fail(first.where,
+         "an element of type ." + std::string(type_name(variable.type)) +
+             (is_float ? " takes an integer" : " takes a number with point or exponent, 0f... or 0d...") +
+             ", not " + shown(first));
+  // As ptxas does: a double becomes a single where it has no room, and the low bytes count.
+  std::uint64_t bits = value.bits;
+  if (value.kind == Constant::Kind::f64 && bytes < 8)
+    bits = std::bit_cast<std::uint32_t>(static_cast<float>(value.as_double()));
+  store(variable, at, bits, bytes, first.where);
 }
 
 // symbol, symbol + 4, generic(symbol) + 4
@@ -120,10 +127,13 @@ void Parser::initializer_symbol(Variable& variable, std::uint64_t at, std::uint6
   if (mask == 0 && relocation.bytes != 8 && relocation.bytes != 4)
     fail(name.where, "the address of " + std::string(name.text) +
                          " takes 8 or 4 bytes, an element here has " + std::to_string(relocation.bytes));
+  const Symbol* symbol = names_.find(name.text);
+  if (symbol == nullptr || (symbol->kind != Symbol::Kind::variable && symbol->kind != Symbol::Kind::function))
+    fail(name.where,
+         std::string(name.text) + " is not declared: no variable or function of that name stands before");
   relocation.symbol = name.text;
-  symbols_of_initializers_.emplace_back(name.text, name.where);
   variable.relocations.push_back(std::move(relocation));
-  store(variable, at, 0, variable.relocations.back().bytes);
+  store(variable, at, 0, variable.relocations.back().bytes, name.where);
 }
 
 }  // namespace ptxbench::ptx

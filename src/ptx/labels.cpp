@@ -23,10 +23,7 @@ void Labels::open_scope() {
 }
 
 void Labels::add(const Token& name, const Definition& definition) {
-  const auto [at, fresh] = definitions_.try_emplace({name.text, scope_}, definition);
-  if (!fresh)
-    fail(name.where, "label " + std::string(name.text) + " is already defined in this scope, on line " +
-                         std::to_string(at->second.where.line));
+  definitions_.try_emplace({name.text, scope_}, definition);
 }
 
 void Labels::define(const Token& name, std::uint32_t instruction) {

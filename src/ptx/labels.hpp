@@ -20,7 +20,7 @@ class Labels {
   void open_scope();
   void close_scope() { scope_ = parents_[scope_]; }
 
-  // Name of the next instruction, whose index is given. Fails where this scope has the name.
+  // Name of the next instruction, whose index is given. The scope has no such name yet (names.hpp).
   void define(const Token& name, std::uint32_t instruction);
   // `name: .branchtargets a, b;` with what `use` gave for each; `name: .calltargets f, g;` with their
   // indices; `name: .callprototype ...`.

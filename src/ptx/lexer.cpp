@@ -92,8 +92,7 @@ void Lexer::advance() {
   if (is_digit(c)) return lex_number();
   if (c == '"') {
     std::size_t end = begin + 1;
-    while (end < text_.size() && text_[end] != '"' && text_[end] != '\n')
-      end += text_[end] == '\\' && end + 1 < text_.size() && text_[end + 1] != '\n' ? 2 : 1;
+    while (end < text_.size() && text_[end] != '"' && text_[end] != '\n') ++end;
     if (end >= text_.size() || text_[end] != '"')
       fail(position(begin), "this string is not closed on its line");
     return set(Token::Kind::string, begin, end + 1);

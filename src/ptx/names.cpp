@@ -82,7 +82,6 @@ bool Names::find_in_ranges(std::string_view name) {
   // Split as "%r" and "12"; as "%r1" and "2" only where a prefix ends in a digit.
   for (std::size_t n = digits; n > 0; --n) {
     const std::size_t split = name.size() - n;
-    if (name[split] == '0' && n > 1) continue;  // no name of a range is written with leading zeros
     if (n < digits && prefixes_with_digit_ == 0 && digits < kMostDigits) break;
     const auto range = innermost_range_.find(name.substr(0, split));
     if (range == innermost_range_.end()) continue;

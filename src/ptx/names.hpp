@@ -1,5 +1,5 @@
-// What a name means where it stands: registers, variables and functions, by nested scopes. Labels are apart
-// (labels.hpp): they may be used before they are defined.
+// What a name means where it stands: registers, variables, functions and the labels passed, by nested scopes.
+// Where labels lead is apart (labels.hpp), for they may be used before they are defined.
 #pragma once
 
 #include "ptx/module.hpp"
@@ -12,7 +12,7 @@
 namespace ptxbench::ptx {
 
 struct Symbol {
-  enum class Kind : std::uint8_t { reg, variable, function } kind = Kind::reg;
+  enum class Kind : std::uint8_t { reg, variable, function, label } kind = Kind::reg;
   bool module_scope = false;
   std::uint8_t vector = 1;  // of a register declared .v2 or .v4: that many registers from `index`
   std::uint32_t index = 0;

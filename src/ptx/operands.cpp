@@ -54,7 +54,11 @@ Operand Parser::operand(bool call_list) {
   Operand pair;
   pair.kind = Operand::Kind::pair;
   pair.parts.push_back(std::move(first));
+  const Token second = lexer_.peek();
   pair.parts.push_back(simple_operand(false));
+  if (pair.parts[1].negated ||
+      (pair.parts[1].kind != Operand::Kind::reg && pair.parts[1].kind != Operand::Kind::sink))
+    fail(second.where, "a register or _ stands behind |, not " + shown(second));
   return pair;
 }
 
@@ -160,8 +164,8 @@ Operand Parser::named_operand(const Token& name) {
   if (name.is("_")) return operand;  // Kind::sink
   const bool branch = opcode_ == "bra";
   const Symbol* symbol = branch ? nullptr : names_.find(name.text);
-  if (symbol == nullptr) {
-    if (!branch && name.text[0] == '%') {
+  if (symbol == nullptr || symbol->kind == Symbol::Kind::label) {
+    if (symbol == nullptr && !branch && name.text[0] == '%') {
       if (is_special_register(name.text)) return special_operand(name);
       undeclared(name);
     }
@@ -177,29 +181,46 @@ Operand Parser::named_operand(const Token& name) {
       operand.index = symbol->index;
       return operand;
     case Symbol::Kind::variable:
+    case Symbol::Kind::label:
       break;
   }
-  if (lexer_.at("["))
-    fail(lexer_.peek().where, "an element of " + std::string(name.text) + " is addressed in bytes, as [" +
-                                  std::string(name.text) + "+4]");
   operand.kind = Operand::Kind::variable;
   operand.module_scope = symbol->module_scope;
   operand.index = symbol->index;
+  if (lexer_.at("[")) return element(std::move(operand));
   operand.offset = offset();
   return operand;
 }
 
-// `+ 4`, `-8`, `+-4`, several of them, or nothing.
-std::int64_t Parser::offset() {
-  std::uint64_t sum = 0;
-  while (lexer_.at("+") || lexer_.at("-")) {
-    const Token sign = lexer_.take();
-    const Position where = lexer_.peek().where;
-    const Constant value = parse_term(lexer_);
-    if (value.kind != Constant::Kind::integer) fail(where, "an offset is an integer");
-    sum += sign.is("+") ? value.bits : 0 - value.bits;
+// `a[2]`: the second element behind the first; its place in memory, or for mov its address.
+Operand Parser::element(Operand variable) {
+  lexer_.take();
+  const Position where = lexer_.peek().where;
+  const Constant index = parse_constant(lexer_);
+  if (index.kind != Constant::Kind::integer) fail(where, "an array's index is an integer");
+  lexer_.expect("]", "behind an array's index");
+  const Variable& array =
+      variable.module_scope ? module_.variables[variable.index] : function_->variables[variable.index];
+  const auto offset = static_cast<std::int64_t>(index.bits * (type_bits(array.type) / 8));
+  if (opcode_ == "mov") {
+    variable.offset = offset;
+    return variable;
   }
-  return static_cast<std::int64_t>(sum);
+  Operand address;
+  address.kind = Operand::Kind::address;
+  address.offset = offset;
+  address.parts.push_back(std::move(variable));
+  return address;
+}
+
+// `+ 4`, `+-4`, `+4*2-1`, or nothing. PTX has no `- 4`.
+std::int64_t Parser::offset() {
+  if (lexer_.at("-")) fail(lexer_.peek().where, "an offset is added: write +-4 for -4");
+  if (!lexer_.accept("+")) return 0;
+  const Position where = lexer_.peek().where;
+  const Constant value = parse_sum(lexer_);
+  if (value.kind != Constant::Kind::integer) fail(where, "an offset is an integer");
+  return static_cast<std::int64_t>(value.bits);
 }
 
 // [base], [base + offset], [map, {c0, c1}], [map, {c0}, {o0}]
@@ -212,7 +233,7 @@ Operand Parser::address() {
   if (base.kind == Token::Kind::identifier && !base.is("WARP_SZ")) {
     lexer_.take();
     const Symbol* symbol = names_.find(base.text);
-    if (symbol == nullptr) undeclared(base);
+    if (symbol == nullptr || symbol->kind == Symbol::Kind::label) undeclared(base);
     if (symbol->kind == Symbol::Kind::function)
       fail(base.where, "the function " + std::string(base.text) + " is no place in memory");
     if (symbol->kind == Symbol::Kind::reg) {
@@ -247,6 +268,8 @@ Operand Parser::list(std::string_view open, std::string_view close, Operand::Kin
   lexer_.expect(open, "before a list");
   Operand list;
   list.kind = kind;
+  if (kind == Operand::Kind::vector && lexer_.at(close))
+    fail(lexer_.peek().where, "a vector has at least one element");
   if (!lexer_.at(close)) {
     do {
       list.parts.push_back(simple_operand(false));

@@ -8,6 +8,7 @@
 #include "ptx/names.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -62,6 +63,8 @@ class Parser {
   Shape shape(const Token& name);
   void give_shape(Variable& variable, const Shape& shape, const Token& name);
   void variables(Space space, const Linking& linking, Function* function);
+  std::vector<Token> name_range(const Token& name);
+  void add_variable(Variable variable, const Token& name, Function* function);
   void add_module_variable(Variable variable, const Token& name);
   std::vector<Variable> parameter_list(std::vector<Token>& names, bool named);
   std::uint32_t alignment();
@@ -72,11 +75,12 @@ class Parser {
                         std::uint64_t& next);
   void initializer_element(Variable& variable, std::uint64_t element);
   void initializer_symbol(Variable& variable, std::uint64_t at, std::uint64_t mask);
-  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes);
+  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes, Position where);
 
   // functions.cpp
   void function(const Linking& linking, bool entry);
-  std::uint32_t function_slot(const Token& name, const Function& function);
+  std::uint32_t function_slot(const Token& name, const Function& function,
+                              const std::vector<Variable>& parameters);
   void function_directives(Function& function);
   void declare_parameters(Function& function, std::vector<Variable> parameters,
                           const std::vector<Token>& names);
@@ -100,6 +104,7 @@ class Parser {
   Operand special_operand(const Token& name);
   Operand constant_operand();
   Operand address();
+  Operand element(Operand variable);
   Operand list(std::string_view open, std::string_view close, Operand::Kind kind);
   std::int64_t offset();
   Guard guard();
@@ -112,12 +117,14 @@ class Parser {
   Labels labels_;
   std::int32_t location_ = -1;
   std::map<std::tuple<std::int32_t, std::uint32_t, std::uint32_t, std::int32_t>, std::int32_t> locations_;
+  std::map<std::int32_t, std::int32_t> files_;  // by the number of .file
   std::set<std::string> noted_;
-  std::vector<std::pair<std::string_view, Position>> symbols_of_initializers_;
+  std::deque<std::string> made_names_;              // of ranges, where tokens are no spans of the text
   std::map<std::uint32_t, std::uint32_t> aliases_;  // function to the function it stands for
   std::uint64_t register_count_ = 0, initialized_bytes_ = 0;
-  std::string_view opcode_;        // of the instruction that is read
-  std::uint32_t instruction_ = 0;  // its index
+  const Function* function_ = nullptr;  // whose body is read
+  std::string_view opcode_;             // of the instruction that is read
+  std::uint32_t instruction_ = 0;       // its index
   int operand_depth_ = 0;
 };
 

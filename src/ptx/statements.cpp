@@ -11,7 +11,6 @@ constexpr std::uint64_t kMostModuleRegisters = 2'000'000;  // of a module: each 
 }  // namespace
 
 void Parser::statement(Function& function) {
-  if (lexer_.accept(";")) return;
   const Token first = lexer_.peek();
   if (first.kind == Token::Kind::dotted) return directive_statement(function);
   std::optional<Guard> guard;
@@ -37,21 +36,23 @@ void Parser::directive_statement(Function& function) {
   if (first.is(".pragma")) return pragma();
   if (first.is(".file")) return file_directive();
   if (first.is(".section")) return section();
-  const Linking link = linking();
-  const Token next = lexer_.peek();
-  if (const auto space = space_from_directive(next.text); next.kind == Token::Kind::dotted && space)
-    return variables(*space, link, &function);
-  if (next.is(".branchtargets") || next.is(".calltargets") || next.is(".callprototype"))
-    fail(next.where, std::string(next.text) + " stands behind a label");
-  fail(next.where, "unknown directive " + shown(next) + " in function " + function.name);
+  if (const auto space = space_from_directive(first.text)) return variables(*space, {}, &function);
+  if (first.is(".extern")) fail(first.where, "what is .extern is declared outside of functions");
+  if (first.is(".branchtargets") || first.is(".calltargets") || first.is(".callprototype"))
+    fail(first.where, std::string(first.text) + " stands behind a label");
+  fail(first.where, "unknown directive " + shown(first) + " in function " + function.name);
 }
 
 void Parser::labelled(Function& function, const Token& name) {
+  const Symbol symbol{Symbol::Kind::label, false, 1, 0, name.where};
+  if (const Symbol* known = names_.declare(name.text, symbol))
+    fail(name.where, "label " + std::string(name.text) + " is already declared in this scope, on line " +
+                         std::to_string(known->where.line));
   if (lexer_.accept(".branchtargets")) {
     std::vector<std::uint32_t> uses;
     do {
       const Token target = lexer_.expect(Token::Kind::identifier, "a label", "in .branchtargets");
-      uses.push_back(labels_.use(target, true, Labels::kInTable));
+      for (const Token& each : name_range(target)) uses.push_back(labels_.use(each, true, Labels::kInTable));
     } while (lexer_.accept(","));
     lexer_.expect(";", "at the end of .branchtargets");
     labels_.define_branch_table(name, std::move(uses));

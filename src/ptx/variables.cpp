@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1}
                                      << 48;  // of one variable, as declared: none of it is allocated
 constexpr std::size_t kMostExtents = 16;
+constexpr std::uint64_t kMostNames = 10'000;  // that ranges of variables and labels make
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
@@ -111,9 +112,8 @@ void Parser::variables(Space space, const Linking& linking, Function* function) 
   do {
     const Token name = lexer_.expect(Token::Kind::identifier, "a name",
                                      "in a declaration of " + std::string(directive.text));
-    if (lexer_.at("<")) fail(lexer_.peek().where, "only registers are declared as a range");
+    const std::vector<Token> names = name_range(name);
     Variable variable = d.variable;
-    variable.name = name.text;
     variable.where = name.where;
     variable.external = linking.external;
     variable.visible = linking.visible;
@@ -132,18 +132,40 @@ void Parser::variables(Space space, const Linking& linking, Function* function) 
       fail(name.where, "the array " + quoted(name.text) +
                            " has no size: only .extern arrays and initialised ones may leave it open");
     }
-    if (function == nullptr) {
-      add_module_variable(std::move(variable), name);
-      continue;
+    if (names.size() > 1 && !variable.init.empty())
+      fail(name.where, "a range of variables has no initialiser");
+    for (const Token& each : names) {
+      variable.name = each.text;
+      add_variable(variable, each, function);
     }
-    const Symbol symbol{Symbol::Kind::variable, false, 1,
-                        static_cast<std::uint32_t>(function->variables.size()), name.where};
-    if (const Symbol* known = names_.declare(name.text, symbol))
-      fail(name.where, quoted(name.text) + " is already declared in this scope, on line " +
-                           std::to_string(known->where.line));
-    function->variables.push_back(std::move(variable));
   } while (lexer_.accept(","));
   lexer_.expect(";", "at the end of a declaration of " + std::string(directive.text));
+}
+
+// `name<4>`: name0 to name3. Registers do without these tokens (names.hpp): they are many.
+std::vector<Token> Parser::name_range(const Token& name) {
+  if (!lexer_.accept("<")) return {name};
+  const auto count = parse_integer(lexer_, 1, kMostNames, "the number of names in a range");
+  lexer_.expect(">", "behind the number of names");
+  if (made_names_.size() + count > kMostNames)
+    fail(name.where,
+         "a module has at most " + std::to_string(kMostNames) + " names in ranges of variables and labels");
+  std::vector<Token> names;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    made_names_.push_back(std::string(name.text) + std::to_string(i));
+    names.push_back({Token::Kind::identifier, made_names_.back(), name.where});
+  }
+  return names;
+}
+
+void Parser::add_variable(Variable variable, const Token& name, Function* function) {
+  if (function == nullptr) return add_module_variable(std::move(variable), name);
+  const Symbol symbol{Symbol::Kind::variable, false, 1,
+                      static_cast<std::uint32_t>(function->variables.size()), name.where};
+  if (const Symbol* known = names_.declare(name.text, symbol))
+    fail(name.where, quoted(name.text) + " is already declared in this scope, on line " +
+                         std::to_string(known->where.line));
+  function->variables.push_back(std::move(variable));
 }
 
 void Parser::add_module_variable(Variable variable, const Token& name) {

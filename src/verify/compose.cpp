@@ -159,11 +159,15 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     limits.rms = kRmsFactor * model + sum;
     limits.max = std::max(kMaxFactor * std::max(s.model_max_error, rounding), kMaxSumFactor * sum);
   }
-  // The slope of n rounded values scatters by (error / size) / sqrt(n); 2^-12 is what is left for large n.
+  // Errors go with the outputs' own size, so the slope scatters by (error / size) * sqrt(sum x^4) / sum x^2:
+  // that is 1 / sqrt(n) for outputs of one size and more where a few large ones decide. 2^-12 is what is left
+  // for large n.
   limits.scale = std::ldexp(1.0, kScaleLimit);
-  if (size > 0 && s.elements > 0)
-    limits.scale +=
-        4 * std::max({model, rounding, sum}) / (size * std::sqrt(static_cast<double>(s.elements)));
+  if (size > 0 && s.elements > 0) {
+    const double even = 1 / std::sqrt(static_cast<double>(s.elements));
+    const double spread = std::max(even, std::sqrt(s.sum_fourth_reference) / s.sum_squared_reference);
+    limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
+  }
   return limits;
 }
 

@@ -208,6 +208,7 @@ OutputStatistics statistics_of(const judge::Partial& partial, bool has_model) no
   s.max_relative_error = partial.max_relative_error;
   s.sum_got_times_reference = partial.sum_got_times_reference;
   s.sum_squared_reference = partial.sum_squared_reference;
+  s.sum_fourth_reference = partial.sum_fourth_reference;
   s.has_model = has_model;
   s.model_sum_squared_error = partial.model_sum_squared_error;
   s.model_max_error = partial.model_max_error;

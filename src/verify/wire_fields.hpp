@@ -142,7 +142,7 @@ void fields(F&& f, OutputStatistics& v) {
       f("sum_squared_error", v.sum_squared_error);
   f("max_absolute_error", v.max_absolute_error), f("max_relative_error", v.max_relative_error);
   f("sum_got_times_reference", v.sum_got_times_reference),
-      f("sum_squared_reference", v.sum_squared_reference);
+      f("sum_squared_reference", v.sum_squared_reference), f("sum_fourth_reference", v.sum_fourth_reference);
   f("has_model", v.has_model), f("model_sum_squared_error", v.model_sum_squared_error);
   f("model_max_error", v.model_max_error);
 }

@@ -235,6 +235,17 @@ TEST_CASE("limits by model error: RMS, maximum, slope") {
   CHECK_FALSE(slope(100'000'000, 1 + 1.1 / 4096));
   CHECK_FALSE(slope(100'000'000, 1 - 1.1 / 4096));
   CHECK(slope(1, 1 + 1.0 / 256));
+  // 1517 bf16 outputs whose sum of squares is that of six: an honest kernel had a slope of 1.00082.
+  OutputEvidence few = right_output();
+  few.shape = {1517};
+  OutputStatistics& s = few.statistics;
+  s.elements = 1517;
+  s.sum_squared_reference = 1517 * 64.0 * 64.0;
+  s.sum_fourth_reference = s.sum_squared_reference * s.sum_squared_reference / 6;
+  s.sum_got_times_reference = s.sum_squared_reference * 1.00082;
+  CHECK(judge_output(few).ok);
+  s.sum_fourth_reference = s.sum_squared_reference * s.sum_squared_reference / 1517;
+  CHECK_FALSE(judge_output(few).ok);
 }
 
 TEST_CASE("where the model is exact, so must the output be") {

@@ -238,6 +238,7 @@ static __device__ __forceinline__ Partial from_lane(const Partial& p, int offset
   q.max_relative_error = __shfl_down_sync(~0u, p.max_relative_error, offset);
   q.sum_got_times_reference = __shfl_down_sync(~0u, p.sum_got_times_reference, offset);
   q.sum_squared_reference = __shfl_down_sync(~0u, p.sum_squared_reference, offset);
+  q.sum_fourth_reference = __shfl_down_sync(~0u, p.sum_fourth_reference, offset);
   q.model_sum_squared_error = __shfl_down_sync(~0u, p.model_sum_squared_error, offset);
   q.model_max_error = __shfl_down_sync(~0u, p.model_max_error, offset);
   return q;

@@ -43,7 +43,7 @@ struct StatisticsArgs {
 struct Partial {
   u64 elements, nonfinite_wrong;
   double sum_squared_error, max_absolute_error, max_relative_error;
-  double sum_got_times_reference, sum_squared_reference;
+  double sum_got_times_reference, sum_squared_reference, sum_fourth_reference;
   double model_sum_squared_error, model_max_error;
 };
 
@@ -90,6 +90,7 @@ PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, boo
   if (size > 0 && error > p.max_relative_error * size) p.max_relative_error = error / size;
   p.sum_got_times_reference += got * reference;
   p.sum_squared_reference += reference * reference;
+  p.sum_fourth_reference += reference * reference * reference * reference;
   if (has_model && is_finite(model)) {
     const double off = magnitude_of(model - reference);
     p.model_sum_squared_error += off * off;
@@ -105,6 +106,7 @@ PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
   if (p.max_relative_error > into.max_relative_error) into.max_relative_error = p.max_relative_error;
   into.sum_got_times_reference += p.sum_got_times_reference;
   into.sum_squared_reference += p.sum_squared_reference;
+  into.sum_fourth_reference += p.sum_fourth_reference;
   into.model_sum_squared_error += p.model_sum_squared_error;
   if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
 }

@@ -1,10 +1,10 @@
-// Records what the TMA of a card does: boxes of random maps loaded and stored (swizzles, interleaves, element
-// strides, NaN fill, negative coordinates), reductions of every type, misaligned destinations. Run by hand on
-// the card:
+// Records what the TMA of a card does with one box or one reduction. A case that the card refuses ends its
+// process, so each is one of its own; tma_cases.py makes the lists. Run by hand on the card:
 //   nvcc -arch=sm_90a -o tma_probe tma_probe.cu -lcuda
-//   tma_probe load FILE COUNT SEED | store FILE COUNT SEED | reduce FILE TYPE OP VECTORS | misalign FILE
-//   SWIZZLE OFFSET
-// The records (struct Config, then a length and bytes) are what the emulator is compared with.
+//   tma_probe FILE case (numbers as tma_cases.py prints them)
+//   tma_probe FILE reduce TYPE OP VECTORS
+// Appends to FILE a struct Config, then a length and that many bytes: the window of shared memory that a load
+// left, or the tensor that a store or reduction left.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
@@ -14,381 +14,213 @@
 #include <cstring>
 #include <string>
 #include <vector>
-#define CK(x)                                                         \
-  do {                                                                \
-    auto e_ = (x);                                                    \
-    if (e_ != 0) {                                                    \
-      fprintf(stderr, "%s:%d err %d\n", __FILE__, __LINE__, (int)e_); \
-      exit(3);                                                        \
-    }                                                                 \
+
+#define CHECK(x)                                                 \
+  do {                                                           \
+    const int e_ = static_cast<int>(x);                          \
+    if (e_ != 0) {                                               \
+      std::fprintf(stderr, "line %d: error %d\n", __LINE__, e_); \
+      std::exit(3);                                              \
+    }                                                            \
   } while (0)
+
 struct Config {
-  int32_t kind;
-  int32_t dtype, rank, interleave, swizzle, oob;
-  int64_t dims[5], strides[4];
-  int32_t box[5], es[5];
-  int32_t at[5];
-  uint32_t off;
-  uint32_t bytes;
-  int32_t op;
-  int32_t encode_rc;
-  int32_t done;
-  int32_t err;
-  uint32_t global_bytes;
+  std::int32_t kind;  // 0 load, 1 store, 2 reduction
+  std::int32_t dtype, rank, interleave, swizzle, oob;
+  std::int64_t dims[5], strides[4];
+  std::int32_t box[5], es[5], at[5];
+  std::uint32_t off, global_bytes;
+  std::int32_t op, encode, error;
+  std::uint64_t barrier_before, barrier_after;  // the raw object: how many bytes were signalled
 };
-static uint64_t rs = 12345;
-static uint32_t rnd() {
-  rs = rs * 6364136223846793005ull + 1442695040888963407ull;
-  return rs >> 33;
-}
-static int rr(int a, int b) { return a + rnd() % (b - a + 1); }
-static int ebytes(int t) {
-  const int k[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-  return k[t];
-}
-__global__ void load_k(const __grid_constant__ CUtensorMap map, int rank, int a0, int a1, int a2, int a3,
-                       int a4, uint32_t off, uint32_t bytes, uint8_t* out, int outn, int* done) {
-  extern __shared__ __align__(1024) uint8_t sm[];
-  __shared__ __align__(8) uint64_t bar;
-  uint32_t base = (uint32_t)__cvta_generic_to_shared(sm);
-  uint32_t pad = (1024 - base % 1024) % 1024;
-  for (int i = threadIdx.x; i < outn; i += blockDim.x) sm[pad + i] = 0xCD;
-  uint32_t b = (uint32_t)__cvta_generic_to_shared(&bar);
+
+constexpr int kWindow = 40960;
+
+#define TENSOR(RANK, HEAD, TAIL, COORDS, ...) \
+  if (rank == RANK) asm volatile(HEAD "." #RANK "d" TAIL COORDS ";" ::__VA_ARGS__ : "memory")
+
+__global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, int a0, int a1, int a2, int a3,
+                         int a4, std::uint32_t off, std::uint8_t* out, unsigned long long* raw) {
+  extern __shared__ __align__(1024) std::uint8_t window[];
+  __shared__ __align__(8) unsigned long long bar;
+  const auto base = static_cast<std::uint32_t>(__cvta_generic_to_shared(window));
+  const std::uint32_t pad = (1024 - base % 1024) % 1024, d = base + pad + off;
+  const auto b = static_cast<std::uint32_t>(__cvta_generic_to_shared(&bar));
+  for (int i = threadIdx.x; i < kWindow; i += blockDim.x) window[pad + i] = 0xCD;
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(b));
-    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(b) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  asm volatile("fence.proxy.async;");
+  asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(b), "r"(bytes));
-    uint32_t d = base + pad + off;
-    uint64_t m = (uint64_t)&map;
-    if (rank == 1)
-      asm volatile(
-          "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes "
-          "[%0],[%1,{%3}],[%2];" ::"r"(d),
-          "l"(m), "r"(b), "r"(a0)
-          : "memory");
-    if (rank == 2)
-      asm volatile(
-          "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-          "[%0],[%1,{%3,%4}],[%2];" ::"r"(d),
-          "l"(m), "r"(b), "r"(a0), "r"(a1)
-          : "memory");
-    if (rank == 3)
-      asm volatile(
-          "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-          "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(d),
-          "l"(m), "r"(b), "r"(a0), "r"(a1), "r"(a2)
-          : "memory");
-    if (rank == 4)
-      asm volatile(
-          "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
-          "[%0],[%1,{%3,%4,%5,%6}],[%2];" ::"r"(d),
-          "l"(m), "r"(b), "r"(a0), "r"(a1), "r"(a2), "r"(a3)
-          : "memory");
-    if (rank == 5)
-      asm volatile(
-          "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
-          "[%0],[%1,{%3,%4,%5,%6,%7}],[%2];" ::"r"(d),
-          "l"(m), "r"(b), "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4)
-          : "memory");
-    int ok = 0;
-    for (int t = 0; t < 200 && !ok; t++) {
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p,[%1],0; selp.s32 %0,1,0,p;}"
-                   : "=r"(ok)
-                   : "r"(b)
-                   : "memory");
-    }
-    *done = ok;
-    for (int t = 0; t < 20; t++) __nanosleep(1000);
+    const auto m = reinterpret_cast<std::uint64_t>(&map);
+    raw[0] = *static_cast<volatile unsigned long long*>(&bar);
+#define LOAD(RANK, COORDS, ...)                                                                          \
+  TENSOR(RANK, "cp.async.bulk.tensor", ".shared::cluster.global.mbarrier::complete_tx::bytes [%0],[%1,", \
+         COORDS "],[%2]", "r"(d), "l"(m), "r"(b), __VA_ARGS__)
+    LOAD(1, "{%3}", "r"(a0));
+    LOAD(2, "{%3,%4}", "r"(a0), "r"(a1));
+    LOAD(3, "{%3,%4,%5}", "r"(a0), "r"(a1), "r"(a2));
+    LOAD(4, "{%3,%4,%5,%6}", "r"(a0), "r"(a1), "r"(a2), "r"(a3));
+    LOAD(5, "{%3,%4,%5,%6,%7}", "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4));
+    for (int t = 0; t < 200; ++t) __nanosleep(1000);
+    raw[1] = *static_cast<volatile unsigned long long*>(&bar);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < outn; i += blockDim.x) out[i] = sm[pad + i];
+  for (int i = threadIdx.x; i < kWindow; i += blockDim.x) out[i] = window[pad + i];
 }
-#define ST(OPN, SUF)                                                                                        \
-  if (rank == 1)                                                                                            \
-    asm volatile("cp." OPN ".1d.global.shared::cta" SUF ".bulk_group [%0,{%2}],[%1];" ::"l"(m), "r"(d),     \
-                 "r"(a0)                                                                                    \
-                 : "memory");                                                                               \
-  if (rank == 2)                                                                                            \
-    asm volatile("cp." OPN ".2d.global.shared::cta" SUF ".bulk_group [%0,{%2,%3}],[%1];" ::"l"(m), "r"(d),  \
-                 "r"(a0), "r"(a1)                                                                           \
-                 : "memory");                                                                               \
-  if (rank == 3)                                                                                            \
-    asm volatile("cp." OPN ".3d.global.shared::cta" SUF ".bulk_group [%0,{%2,%3,%4}],[%1];" ::"l"(m),       \
-                 "r"(d), "r"(a0), "r"(a1), "r"(a2)                                                          \
-                 : "memory");                                                                               \
-  if (rank == 4)                                                                                            \
-    asm volatile("cp." OPN ".4d.global.shared::cta" SUF ".bulk_group [%0,{%2,%3,%4,%5}],[%1];" ::"l"(m),    \
-                 "r"(d), "r"(a0), "r"(a1), "r"(a2), "r"(a3)                                                 \
-                 : "memory");                                                                               \
-  if (rank == 5)                                                                                            \
-    asm volatile("cp." OPN ".5d.global.shared::cta" SUF ".bulk_group [%0,{%2,%3,%4,%5,%6}],[%1];" ::"l"(m), \
-                 "r"(d), "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4)                                        \
-                 : "memory");
-__global__ void store_k(const __grid_constant__ CUtensorMap map, int rank, int a0, int a1, int a2, int a3,
-                        int a4, uint32_t off, const uint8_t* in, int inn, int op) {
-  extern __shared__ __align__(1024) uint8_t sm[];
-  uint32_t base = (uint32_t)__cvta_generic_to_shared(sm);
-  uint32_t pad = (1024 - base % 1024) % 1024;
-  for (int i = threadIdx.x; i < inn; i += blockDim.x) sm[pad + i] = in[i];
-  asm volatile("fence.proxy.async;");
+
+#define STORE(HEAD, SUFFIX)                                                                                  \
+  TENSOR(1, HEAD, ".global.shared::cta" SUFFIX ".bulk_group [%0,", "{%2}],[%1]", "l"(m), "r"(d), "r"(a0));   \
+  TENSOR(2, HEAD, ".global.shared::cta" SUFFIX ".bulk_group [%0,", "{%2,%3}],[%1]", "l"(m), "r"(d), "r"(a0), \
+         "r"(a1));                                                                                           \
+  TENSOR(3, HEAD, ".global.shared::cta" SUFFIX ".bulk_group [%0,", "{%2,%3,%4}],[%1]", "l"(m), "r"(d),       \
+         "r"(a0), "r"(a1), "r"(a2));                                                                         \
+  TENSOR(4, HEAD, ".global.shared::cta" SUFFIX ".bulk_group [%0,", "{%2,%3,%4,%5}],[%1]", "l"(m), "r"(d),    \
+         "r"(a0), "r"(a1), "r"(a2), "r"(a3));                                                                \
+  TENSOR(5, HEAD, ".global.shared::cta" SUFFIX ".bulk_group [%0,", "{%2,%3,%4,%5,%6}],[%1]", "l"(m), "r"(d), \
+         "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4));
+
+__global__ void store_box(const __grid_constant__ CUtensorMap map, int rank, int a0, int a1, int a2, int a3,
+                          int a4, std::uint32_t off, const std::uint8_t* in, int bytes, int op) {
+  extern __shared__ __align__(1024) std::uint8_t window[];
+  const auto base = static_cast<std::uint32_t>(__cvta_generic_to_shared(window));
+  const std::uint32_t pad = (1024 - base % 1024) % 1024, d = base + pad + off;
+  for (int i = threadIdx.x; i < bytes; i += blockDim.x) window[pad + i] = in[i];
+  asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
-  if (threadIdx.x == 0) {
-    uint32_t d = base + pad + off;
-    uint64_t m = (uint64_t)&map;
-    switch (op) {
-      case -1:
-        ST("async.bulk.tensor", "") break;
-      case 0:
-        ST("reduce.async.bulk.tensor", ".add") break;
-      case 1:
-        ST("reduce.async.bulk.tensor", ".min") break;
-      case 2:
-        ST("reduce.async.bulk.tensor", ".max") break;
-      case 3:
-        ST("reduce.async.bulk.tensor", ".inc") break;
-      case 4:
-        ST("reduce.async.bulk.tensor", ".dec") break;
-      case 5:
-        ST("reduce.async.bulk.tensor", ".and") break;
-      case 6:
-        ST("reduce.async.bulk.tensor", ".or") break;
-      case 7:
-        ST("reduce.async.bulk.tensor", ".xor") break;
-    }
-    asm volatile("cp.async.bulk.commit_group;");
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  if (threadIdx.x != 0) return;
+  const auto m = reinterpret_cast<std::uint64_t>(&map);
+  switch (op) {
+    case -1:
+      STORE("cp.async.bulk.tensor", "") break;
+    case 0:
+      STORE("cp.reduce.async.bulk.tensor", ".add") break;
+    case 1:
+      STORE("cp.reduce.async.bulk.tensor", ".min") break;
+    case 2:
+      STORE("cp.reduce.async.bulk.tensor", ".max") break;
+    case 3:
+      STORE("cp.reduce.async.bulk.tensor", ".inc") break;
+    case 4:
+      STORE("cp.reduce.async.bulk.tensor", ".dec") break;
+    case 5:
+      STORE("cp.reduce.async.bulk.tensor", ".and") break;
+    case 6:
+      STORE("cp.reduce.async.bulk.tensor", ".or") break;
+    case 7:
+      STORE("cp.reduce.async.bulk.tensor", ".xor") break;
   }
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
-static void pattern(uint8_t* p, size_t n, uint64_t seed) {
-  for (size_t i = 0; i < n; i++) {
-    uint64_t h = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xff51afd7ed558ccdull;
+
+static void pattern(std::uint8_t* p, std::size_t n, std::uint64_t seed) {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t h = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xff51afd7ed558ccdull;
     h ^= h >> 29;
     h *= 0xbf58476d1ce4e5b9ull;
-    p[i] = h >> 37;
+    p[i] = static_cast<std::uint8_t>(h >> 37);
   }
 }
-static CUresult enc(CUtensorMap* m, Config& c, void* g) {
-  cuuint64_t d[5], s[4];
-  cuuint32_t b[5], e[5];
-  for (int i = 0; i < 5; i++) {
-    d[i] = c.dims[i];
-    b[i] = c.box[i];
-    e[i] = c.es[i];
-    if (i < 4) s[i] = c.strides[i];
+
+static int encode(CUtensorMap* m, const Config& c, void* global) {
+  cuuint64_t dims[5], strides[4];
+  cuuint32_t box[5], es[5];
+  for (int d = 0; d < 5; ++d) {
+    dims[d] = c.dims[d];
+    box[d] = c.box[d];
+    es[d] = c.es[d];
+    if (d < 4) strides[d] = c.strides[d];
   }
-  return cuTensorMapEncodeTiled(m, (CUtensorMapDataType)c.dtype, c.rank, g, d, s, b, e,
-                                (CUtensorMapInterleave)c.interleave, (CUtensorMapSwizzle)c.swizzle,
-                                CU_TENSOR_MAP_L2_PROMOTION_NONE, (CUtensorMapFloatOOBfill)c.oob);
+  return cuTensorMapEncodeTiled(m, static_cast<CUtensorMapDataType>(c.dtype), c.rank, global, dims, strides,
+                                box, es, static_cast<CUtensorMapInterleave>(c.interleave),
+                                static_cast<CUtensorMapSwizzle>(c.swizzle), CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                static_cast<CUtensorMapFloatOOBfill>(c.oob));
 }
-static Config draw(int kind) {
-  Config c;
-  memset(&c, 0, sizeof c);
-  c.kind = kind;
-  c.op = -1;
-  for (;;) {
-    c.dtype = rr(0, 12);
-    c.rank = rr(1, 5);
-    c.interleave = rr(0, 5) == 0 ? rr(1, 2) : 0;
-    c.swizzle = c.interleave == 2 ? 1 : rr(0, 3);
-    if (c.interleave && c.rank < 3) c.rank = rr(3, 5);
-    bool fl = c.dtype >= 6;
-    c.oob = fl && rr(0, 1);
-    int eb = ebytes(c.dtype);
-    int span = c.swizzle ? 16 << c.swizzle : 512;
-    int maxin = c.interleave ? (c.interleave == 1 ? 16 : 32) : span;
-    int inner = 16 * rr(1, maxin / 16);
-    if (inner / eb > 256) continue;
-    if (inner / eb < 1) continue;
-    int rowbytes;
-    int64_t stride = 1;
-    size_t total;
-    c.es[0] = 1;
-    c.box[0] = inner / eb;
-    c.dims[0] = rr(1, 2 * inner / eb + 3);
-    if (c.interleave && rr(0, 2) == 0) {
-      c.es[0] = rr(1, 3);
-    }
-    int al = c.interleave == 2 ? 32 : 16;
-    stride = (c.dims[0] * eb + al - 1) / al * al + al * rr(0, 1);
-    int64_t boxn = inner;
-    for (int d = 1; d < 5; d++) {
-      if (d < c.rank) {
-        c.dims[d] = rr(1, 9);
-        c.es[d] = rr(0, 2) == 0 ? rr(1, 4) : 1;
-        c.box[d] = rr(1, 9);
-        c.strides[d - 1] = stride;
-        stride *= c.dims[d];
-        if (rr(0, 3) == 0) stride += al;
-        boxn *= (c.box[d] + c.es[d] - 1) / c.es[d];
-      } else {
-        c.dims[d] = 1;
-        c.es[d] = 1;
-        c.box[d] = 1;
-        c.strides[d - 1] = 0;
-      }
-    }
-    total = stride;
-    c.global_bytes = total + 256;
-    int e0 = c.interleave ? c.es[0] : 1;
-    boxn = boxn / inner * ((c.box[0] + e0 - 1) / e0 * eb);
-    if (boxn > 24576 || total > (1 << 20)) continue;
-    c.bytes = boxn;
-    for (int d = 0; d < 5; d++) c.at[d] = d < c.rank ? rr(-c.box[d], (int)c.dims[d]) : 0;
-    if (rr(0, 1))
-      for (int d = 0; d < c.rank; d++) c.at[d] = c.at[d] / 4;
-    c.off = 128 * rr(0, 9);
-    return c;
-  }
-}
+
 int main(int argc, char** argv) {
-  cuInit(0);
-  CK(cudaFree(0));
-  const int SM = 40960;
-  CK(cudaFuncSetAttribute(load_k, cudaFuncAttributeMaxDynamicSharedMemorySize, SM + 1024));
-  CK(cudaFuncSetAttribute(store_k, cudaFuncAttributeMaxDynamicSharedMemorySize, SM + 1024));
-  uint8_t *g, *o;
-  int* done;
-  CK(cudaMalloc(&g, 2 << 20));
-  CK(cudaMalloc(&o, SM));
-  CK(cudaMallocManaged(&done, 4));
-  std::vector<uint8_t> h(2 << 20), s(SM);
-  std::string mode = argv[1];
-  FILE* f = fopen(argv[2], "wb");
-  if (mode == "load" || mode == "store") {
-    int n = atoi(argv[3]);
-    int written = 0, rejected = 0;
-    rs = atoi(argv[4]);
-    for (int k = 0; k < n; k++) {
-      Config c = draw(mode == "load" ? 0 : 1);
-      CUtensorMap m;
-      c.encode_rc = enc(&m, c, g);
-      if (c.encode_rc) {
-        rejected++;
-        fwrite(&c, sizeof c, 1, f);
-        continue;
-      }
-      pattern(h.data(), c.global_bytes, 1);
-      CK(cudaMemcpy(g, h.data(), c.global_bytes, cudaMemcpyHostToDevice));
-      if (mode == "load") {
-        *done = 0;
-        load_k<<<1, 128, SM + 1024>>>(m, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off, c.bytes,
-                                      o, SM, done);
-        c.err = cudaDeviceSynchronize();
-        if (c.err) {
-          fwrite(&c, sizeof c, 1, f);
-          fprintf(stderr, "load err %d at %d\n", c.err, k);
-          break;
-        }
-        c.done = *done;
-        CK(cudaMemcpy(s.data(), o, SM, cudaMemcpyDeviceToHost));
-        fwrite(&c, sizeof c, 1, f);
-        uint32_t keep = (c.off + c.bytes + 1024) & ~127u;
-        fwrite(&keep, 4, 1, f);
-        fwrite(s.data(), 1, keep, f);
-      } else {
-        pattern(s.data(), SM, 2);
-        CK(cudaMemcpy(o, s.data(), SM, cudaMemcpyHostToDevice));
-        store_k<<<1, 128, SM + 1024>>>(m, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off, o, SM,
-                                       -1);
-        c.err = cudaDeviceSynchronize();
-        if (c.err) {
-          fwrite(&c, sizeof c, 1, f);
-          fprintf(stderr, "store err %d at %d\n", c.err, k);
-          break;
-        }
-        c.done = 1;
-        CK(cudaMemcpy(h.data(), g, c.global_bytes, cudaMemcpyDeviceToHost));
-        fwrite(&c, sizeof c, 1, f);
-        uint32_t keep = c.global_bytes;
-        fwrite(&keep, 4, 1, f);
-        fwrite(h.data(), 1, keep, f);
-      }
-      written++;
-    }
-    printf("%s: %d written %d rejected\n", mode.c_str(), written, rejected);
-  } else if (mode == "reduce") {
-    int dt = atoi(argv[3]), op = atoi(argv[4]);
-    Config c;
-    memset(&c, 0, sizeof c);
+  if (argc < 3) return 2;
+  Config c;
+  std::memset(&c, 0, sizeof c);
+  std::vector<std::uint8_t> tensor(1 << 20), window(kWindow);
+  const bool reduction = std::string(argv[2]) == "reduce";
+  int window_bytes = kWindow;
+  if (reduction) {
+    if (argc < 6) return 2;
+    const int bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
     c.kind = 2;
-    c.dtype = dt;
+    c.dtype = std::atoi(argv[3]);
+    c.op = std::atoi(argv[4]);
     c.rank = 2;
-    c.op = op;
-    int eb = ebytes(dt);
-    c.dims[0] = 128 / eb;
-    c.dims[1] = 64;
-    for (int d = 2; d < 5; d++) c.dims[d] = 1;
+    for (int d = 0; d < 5; ++d) c.dims[d] = c.box[d] = c.es[d] = 1;
+    c.dims[0] = c.box[0] = 128 / bytes[c.dtype];
+    c.dims[1] = c.box[1] = 64;
     c.strides[0] = 128;
-    c.box[0] = 128 / eb;
-    c.box[1] = 64;
-    for (int d = 0; d < 5; d++) {
-      c.es[d] = 1;
-      if (d > 1) c.box[d] = 1;
-    }
-    c.bytes = 8192;
-    c.global_bytes = 8192;
-    FILE* in = fopen(argv[5], "rb");
-    fseek(in, (long)dt * 16384, SEEK_SET);
-    if (fread(h.data(), 1, 16384, in) != 16384) return 4;
-    CUtensorMap m;
-    c.encode_rc = enc(&m, c, g);
-    CK(c.encode_rc);
-    CK(cudaMemcpy(g, h.data(), 8192, cudaMemcpyHostToDevice));
-    CK(cudaMemcpy(o, h.data() + 8192, 8192, cudaMemcpyHostToDevice));
-    store_k<<<1, 128, SM + 1024>>>(m, 2, 0, 0, 0, 0, 0, 0, o, 8192, op);
-    c.err = cudaDeviceSynchronize();
-    if (!c.err) CK(cudaMemcpy(h.data(), g, 8192, cudaMemcpyDeviceToHost));
-    fwrite(&c, sizeof c, 1, f);
-    fwrite(h.data(), 1, 8192, f);
-    printf("reduce dt %d op %d err %d\n", dt, op, c.err);
-  } else if (mode == "misalign") {
-    int sw = atoi(argv[3]);
-    uint32_t off = atoi(argv[4]);
-    Config c;
-    memset(&c, 0, sizeof c);
-    c.dtype = 0;
-    c.rank = 2;
-    c.swizzle = sw;
-    int in = sw ? 16 << sw : 64;
-    c.dims[0] = in;
-    c.dims[1] = 8;
-    c.strides[0] = in;
-    c.box[0] = in;
-    c.box[1] = 8;
-    for (int d = 0; d < 5; d++) {
-      c.es[d] = 1;
-      if (d > 1) {
-        c.box[d] = 1;
-        c.dims[d] = 1;
-      }
-    }
-    c.bytes = in * 8;
-    c.global_bytes = in * 8;
-    c.off = off;
-    pattern(h.data(), 4096, 1);
-    CK(cudaMemcpy(g, h.data(), 4096, cudaMemcpyHostToDevice));
-    CUtensorMap m;
-    CK(enc(&m, c, g));
-    *done = 0;
-    load_k<<<1, 128, SM + 1024>>>(m, 2, 0, 0, 0, 0, 0, off, c.bytes, o, SM, done);
-    int e = cudaDeviceSynchronize();
-    printf("misalign sw %d off %u: err %d done %d", sw, off, e, e ? 0 : *done);
-    if (!e) {
-      CK(cudaMemcpy(s.data(), o, SM, cudaMemcpyDeviceToHost));
-      int first = -1;
-      for (int i = 0; i < 8192; i++)
-        if (s[i] != 0xCD) {
-          first = i;
-          break;
-        }
-      printf(" first byte written %d", first);
-    }
-    printf("\n");
+    c.global_bytes = window_bytes = 8192;
+    std::FILE* in = std::fopen(argv[5], "rb");
+    if (in == nullptr || std::fseek(in, c.dtype * 16384L, SEEK_SET) != 0 ||
+        std::fread(tensor.data(), 1, 8192, in) != 8192 || std::fread(window.data(), 1, 8192, in) != 8192)
+      return 2;
+  } else {
+    std::vector<long long> v;
+    for (int i = 3; i < argc; ++i) v.push_back(std::atoll(argv[i]));
+    if (v.size() != 32) return 2;
+    auto next = v.begin();
+    for (std::int32_t* p : {&c.kind, &c.dtype, &c.rank, &c.interleave, &c.swizzle, &c.oob})
+      *p = static_cast<int>(*next++);
+    for (auto& x : c.dims) x = *next++;
+    for (auto& x : c.strides) x = *next++;
+    for (auto& x : c.box) x = static_cast<int>(*next++);
+    for (auto& x : c.es) x = static_cast<int>(*next++);
+    for (auto& x : c.at) x = static_cast<int>(*next++);
+    c.off = static_cast<std::uint32_t>(*next++);
+    c.global_bytes = static_cast<std::uint32_t>(*next++);
+    c.op = -1;
+    pattern(tensor.data(), c.global_bytes, 1);
+    pattern(window.data(), kWindow, 2);
   }
-  fclose(f);
+  CHECK(cuInit(0));
+  CHECK(cudaFree(nullptr));
+  std::uint8_t *global, *shared;
+  unsigned long long* raw;
+  CHECK(cudaMalloc(&global, 1 << 20));
+  CHECK(cudaMalloc(&shared, kWindow));
+  CHECK(cudaMallocManaged(&raw, 16));
+  CHECK(cudaMemcpy(global, tensor.data(), c.global_bytes, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy(shared, window.data(), window_bytes, cudaMemcpyHostToDevice));
+  CHECK(cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize, kWindow + 1024));
+  CHECK(cudaFuncSetAttribute(store_box, cudaFuncAttributeMaxDynamicSharedMemorySize, kWindow + 1024));
+  CUtensorMap map;
+  c.encode = encode(&map, c, global);
+  std::FILE* f = std::fopen(argv[1], "ab");
+  std::uint32_t keep = 0;
+  const std::uint8_t* bytes = nullptr;
+  if (c.encode == 0) {
+    if (c.kind == 0)
+      load_box<<<1, 128, kWindow + 1024>>>(map, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off,
+                                           shared, raw);
+    else
+      store_box<<<1, 128, kWindow + 1024>>>(map, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off,
+                                            shared, window_bytes, c.op);
+    c.error = cudaDeviceSynchronize();
+    if (c.error == 0 && c.kind == 0) {
+      c.barrier_before = raw[0];
+      c.barrier_after = raw[1];
+      CHECK(cudaMemcpy(window.data(), shared, kWindow, cudaMemcpyDeviceToHost));
+      keep = kWindow;
+      while (keep > 128 && window[keep - 1] == 0xCD) --keep;
+      bytes = window.data();
+    } else if (c.error == 0) {
+      CHECK(cudaMemcpy(tensor.data(), global, c.global_bytes, cudaMemcpyDeviceToHost));
+      keep = c.global_bytes;
+      bytes = tensor.data();
+    }
+  }
+  std::fwrite(&c, sizeof c, 1, f);
+  std::fwrite(&keep, sizeof keep, 1, f);
+  if (keep != 0) std::fwrite(bytes, 1, keep, f);
+  std::fclose(f);
   return 0;
 }

@@ -1,0 +1,54 @@
+#include "emulator/async_groups.hpp"
+
+#include <algorithm>
+
+namespace ptxbench::emulator {
+namespace {
+WaitKey key_of(std::uint16_t cta, std::uint32_t warp) { return {WaitKey::Kind::async_group, cta, warp}; }
+}  // namespace
+
+CopyGroups& copy_groups(Cluster& cluster, const Warp& warp) {
+  std::shared_ptr<CopyGroups>& groups = cluster.async->groups(warp.cta->rank, warp.index);
+  if (!groups) groups = std::make_shared<CopyGroups>();
+  return *groups;
+}
+
+void GroupedOp::join(CopyGroups::Family& family, Mask lanes) {
+  family_ = &family;
+  lanes_ = lanes;
+  group_ = family.committed;
+  family.pending.push_back(this);
+}
+
+void GroupedOp::source_read(Cluster& cluster) {
+  read_ = true;
+  cluster.wake(key_of(cta, warp));
+}
+
+void GroupedOp::leave(Cluster& cluster) {
+  std::erase(family_->pending, this);
+  cluster.wake(key_of(cta, warp));
+}
+
+bool GroupedOp::holds_up(Mask lanes, std::uint32_t newest, bool read_only) const {
+  if (read_only && read_) return false;
+  lanes &= lanes_;
+  if (newest == kAllCopies) return lanes != 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
+    // 0: in the group that is still open; 1: in the newest committed one.
+    if (family_->committed[lane] - group_[lane] > newest) return true;
+  }
+  return false;
+}
+
+Flow wait_for_groups(Exec& x, const CopyGroups::Family& family, std::uint32_t newest, bool read_only) {
+  for (const GroupedOp* op : family.pending) {
+    if (!op->holds_up(x.mask, newest, read_only)) continue;
+    x.fragment.wait = key_of(static_cast<std::uint16_t>(x.cta.rank), x.warp.index);
+    return Flow::again;
+  }
+  return Flow::next;
+}
+
+}  // namespace ptxbench::emulator

@@ -1,0 +1,50 @@
+// Groups of copies, which each thread forms for itself: those of cp.async, and those of bulk copies
+// (cp.async.bulk.commit_group). A thread's copies belong to the group that it commits next; a wait is for all
+// of its groups but the newest few.
+#pragma once
+
+#include "emulator/async_operands.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ptxbench::emulator {
+
+class GroupedOp;
+
+struct CopyGroups {
+  struct Family {
+    std::array<std::uint32_t, kLanes>
+        committed{};                  // groups that a lane has committed: the number of its open one
+    std::vector<GroupedOp*> pending;  // of this warp, not complete
+  } cp_async, bulk;
+};
+
+// Of a warp; made when asked for.
+CopyGroups& copy_groups(Cluster& cluster, const Warp& warp);
+
+// An operation that belongs to groups of its lanes.
+class GroupedOp : public AsyncOp {
+ public:
+  void join(CopyGroups::Family& family, Mask lanes);
+  // Its source has been read: wait_group.read need not wait for it any more.
+  void source_read(Cluster& cluster);
+  // It is complete.
+  void leave(Cluster& cluster);
+  // Whether a wait of @p lanes for all but @p newest groups has to wait for this one.
+  bool holds_up(Mask lanes, std::uint32_t newest, bool read_only) const;
+  Mask lanes() const { return lanes_; }
+
+ private:
+  CopyGroups::Family* family_ = nullptr;
+  Mask lanes_ = 0;
+  bool read_ = false;
+  std::array<std::uint32_t, kLanes> group_{};
+};
+
+inline constexpr std::uint32_t kAllCopies = UINT32_MAX;  // as `newest`: also those in groups not committed
+// What a wait_group of the executing lanes does: next, or again with the fragment parked.
+Flow wait_for_groups(Exec& x, const CopyGroups::Family& family, std::uint32_t newest, bool read_only);
+
+}  // namespace ptxbench::emulator
