@@ -175,7 +175,7 @@ Flow run_bulk(Exec& x) {
       op->bytes = bytes;
       op->reduction = reduction_of(x.op);
       op->touches_ctas = std::uint64_t{1} << x.cta.rank;
-      op->join(copy_groups(x.cluster, x.warp).bulk, Mask{1} << lane);
+      op->join(copy_groups(x.warp), &CopyGroups::bulk, Mask{1} << lane);
       x.cluster.async->issue(std::move(op), x.run);
     } else {
       auto op = std::make_unique<BulkIn>();
@@ -340,14 +340,13 @@ Result<void> decode_prefetch(Decoder& d) {
 // ---------------------------------------------------------------------------------------------------
 
 Flow run_commit(Exec& x) {
-  CopyGroups& groups = copy_groups(x.cluster, x.warp);
+  CopyGroups& groups = *copy_groups(x.warp);
   for_lanes(x.mask, [&](int lane) { ++groups.bulk.committed[static_cast<unsigned>(lane)]; });
   return Flow::next;
 }
 
 Flow run_wait(Exec& x) {
-  return wait_for_groups(x, copy_groups(x.cluster, x.warp).bulk, static_cast<std::uint32_t>(x.op.imm),
-                         x.op.a != 0);
+  return wait_for_groups(x, copy_groups(x.warp)->bulk, static_cast<std::uint32_t>(x.op.imm), x.op.a != 0);
 }
 
 Result<void> decode_commit(Decoder& d) {

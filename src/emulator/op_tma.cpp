@@ -114,9 +114,29 @@ bool read_box(const Exec& x, int lane, unsigned coordinates, Box& box) {
   if (map->rank != rank)
     return bad(" has rank " + std::to_string(map->rank) + "; the instruction copies boxes of rank " +
                std::to_string(rank));
+  if (map->interleave != kInterleaveNone) {
+    x.fault(FaultKind::unsupported, lane,
+            where + " has an interleaved layout, which this emulator does not know");
+    return false;
+  }
   box.shape = box_shape(*map);
   for (unsigned d = 0; d < rank; ++d) box.at[d] = static_cast<std::int32_t>(x.src(coordinates + d)[lane]);
   return true;
+}
+
+// What an H200 refuses with an illegal instruction.
+bool coordinates_good(const Exec& x, int lane, const Box& box, bool store) {
+  const std::int64_t inner = std::int64_t{box.at[0]} * box.shape.element_bytes;
+  std::string why;
+  if (inner % 16 != 0)
+    why = "begin " + std::to_string(inner) + " bytes into a row; that must be a multiple of 16";
+  for (unsigned d = 0; store && d < box.map.rank; ++d)
+    if (box.at[d] < 0) why = "are negative: a store or reduction must begin inside, or behind, the tensor";
+  if (why.empty()) return true;
+  x.fault(FaultKind::illegal_instruction, lane,
+          "the coordinates " + coordinates_text(box.at, box.map.rank) + " of a box of the tensor at " +
+              x.grid.memory->describe(box.map.address) + " " + why);
+  return false;
 }
 
 bool aligned(const Exec& x, int lane, std::uint32_t shared, const char* what) {
@@ -164,7 +184,8 @@ Flow run_load(Exec& x) {
     auto op = std::make_unique<TmaLoad>();
     set_issuer(*op, x, lane);
     op->memory = x.grid.memory;
-    if (!read_box(x, lane, coordinates, op->box)) return Flow::stop;
+    if (!read_box(x, lane, coordinates, op->box) || !coordinates_good(x, lane, op->box, false))
+      return Flow::stop;
     op->target.to = shared_address_of(x, 1, 1, x.op.sources, lane);
     op->target.barrier = shared_address_of(x, 2, 2, x.op.sources, lane);
     op->target.own = (x.op.c & kOwn) != 0;
@@ -187,7 +208,7 @@ Flow run_store(Exec& x) {
     auto op = std::make_unique<TmaStore>();
     set_issuer(*op, x, lane);
     op->memory = x.grid.memory;
-    if (!read_box(x, lane, 2, op->box)) return Flow::stop;
+    if (!read_box(x, lane, 2, op->box) || !coordinates_good(x, lane, op->box, true)) return Flow::stop;
     op->from = shared_address_of(x, 1, 1, x.op.sources, lane);
     if (!aligned(x, lane, op->from, "source")) return Flow::stop;
     if (x.op.a == kReduceForm) {
@@ -201,7 +222,7 @@ Flow run_store(Exec& x) {
     }
     op->touches_ctas = std::uint64_t{1} << x.cta.rank;
     x.run.tma_store_bytes += op->box.shape.bytes;
-    op->join(copy_groups(x.cluster, x.warp).bulk, Mask{1} << lane);
+    op->join(copy_groups(x.warp), &CopyGroups::bulk, Mask{1} << lane);
     x.cluster.async->issue(std::move(op), x.run);
     if (x.run.failed()) return Flow::stop;
   }

@@ -13,8 +13,7 @@ BoxShape box_shape(const TensorMap& map) {
   s.element_bytes = element_bits(map.data_type) / 8;
   s.rows = 1;
   for (unsigned d = 0; d < map.rank; ++d) {
-    // The innermost dimension has no stride of elements unless the layout is interleaved.
-    s.step[d] = d == 0 && map.interleave == kInterleaveNone ? 1 : map.element_strides[d];
+    s.step[d] = d == 0 ? 1 : map.element_strides[d];  // the innermost dimension has none
     s.extent[d] = (map.box[d] + s.step[d] - 1) / s.step[d];
     if (d > 0) s.rows *= s.extent[d];
   }
@@ -71,6 +70,21 @@ void fill_outside(const TensorMap& map, std::uint8_t* to, std::uint32_t bytes) {
   for (std::uint32_t i = 0; i < bytes; i += n) std::memcpy(to + i, &nan, n);
 }
 
+// What a load makes of f32 elements whose type says so: subnormal values become zero, tf32 is rounded to
+// nearest even.
+void convert(std::uint8_t data_type, std::uint8_t* p, std::uint32_t bytes) {
+  if (data_type != kMapTF32 && data_type != kMapTF32Ftz) return;
+  for (std::uint32_t i = 0; i < bytes; i += 4) {
+    std::uint32_t v;
+    std::memcpy(&v, p + i, 4);
+    const std::uint32_t exponent = v & 0x7f80'0000;
+    if (exponent != 0x7f80'0000) v += 0xfff + (v >> 13 & 1);
+    if ((v & 0x7fff'ffff) > 0x7f80'0000 && exponent == 0x7f80'0000) v = 0x7fff'e000;
+    v &= ~0x1fffu;
+    std::memcpy(p + i, &v, 4);
+  }
+}
+
 // The place of bytes [address, address + bytes) of the tensor. Rows mostly lie in the same span.
 std::uint8_t* place(Agent& agent, Span& span, std::uint64_t address, std::uint64_t bytes, Access access) {
   if (span.holds(address, bytes) && (access == Access::read || span.writable))
@@ -100,6 +114,7 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
           const std::uint8_t* p = place(agent, span, from, std::uint64_t{count} * n, Access::read);
           if (!p) return false;
           std::memcpy(to + i * n, p, std::size_t{count} * n);
+          convert(map.data_type, to + i * n, count * n);
           if (!track || !memory.global_undefined(from, std::uint64_t{count} * n)) return true;
           if (undefined.empty()) undefined.resize(s.bytes / 64 + 1);
           for (std::uint32_t b = 0; b < count * n; b += 64) {
@@ -110,10 +125,7 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
           }
           return true;
         };
-        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
-        for (std::uint32_t i = first; i < last; ++i)
-          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
-        return true;
+        return copy(first, last - first, address + std::uint64_t{first} * n);
       });
 }
 
@@ -174,23 +186,20 @@ bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Co
   return for_rows(
       map, s, at, [&](std::uint32_t r, std::uint64_t address, std::uint32_t first, std::uint32_t last) {
         if (first == last) return true;
-        const std::size_t begin = std::size_t{r} * s.inner_bytes;
-        const auto copy = [&](std::uint32_t i, std::uint32_t count, std::uint64_t to) {
-          const std::uint32_t bytes = count * n;
-          std::uint8_t* p = place(agent, span, to, bytes, reduction ? Access::atomic : Access::write);
-          if (!p) return false;
-          const std::uint8_t* from = box.data() + begin + i * n;
-          if (reduction) {
-            reduce(reduction->op, reduction->type, p, from, bytes);
-          } else {
-            std::memcpy(p, from, bytes);
-          }
-          return store_undefined(agent, to, bytes, undefined, begin + i * n, reduction != nullptr);
-        };
-        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
-        for (std::uint32_t i = first; i < last; ++i)
-          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
-        return true;
+        const std::uint32_t begin = first * n, bytes = (last - first) * n;
+        // Stores end where granules of 16 bytes do, behind the last element of the row if need be (seen on an
+        // H200).
+        const std::uint32_t padding = reduction ? 0 : (16 - (begin + bytes) % 16) % 16;
+        const std::uint64_t to = address + begin;
+        std::uint8_t* p = place(agent, span, to, bytes + padding, reduction ? Access::atomic : Access::write);
+        if (!p) return false;
+        const std::size_t from = std::size_t{r} * s.inner_bytes + begin;
+        if (reduction) {
+          reduce(reduction->op, reduction->type, p, box.data() + from, bytes);
+        } else {
+          std::memcpy(p, box.data() + from, bytes + padding);
+        }
+        return store_undefined(agent, to, bytes, undefined, from, reduction != nullptr);
       });
 }
 

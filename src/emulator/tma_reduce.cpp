@@ -50,8 +50,11 @@ float add_f32(float a, float b) {
 }
 float add_f32_ftz(float a, float b) { return flush(add_f32(flush(a), flush(b))); }
 double add_f64(double a, double b) {
+  constexpr std::uint64_t kQuiet = std::uint64_t{1} << 51;
+  for (const double nan : {b, a})
+    if (std::isnan(nan)) return std::bit_cast<double>(std::bit_cast<std::uint64_t>(nan) | kQuiet);
   const double r = a + b;
-  return std::isnan(r) ? std::bit_cast<double>(std::uint64_t{0x7fff'ffff'ffff'ffff}) : r;
+  return std::isnan(r) ? std::bit_cast<double>(std::uint64_t{0xfff8} << 48) : r;
 }
 
 // Of two floating-point values of 16 bits: the number where one is NaN, -0 below +0.

@@ -63,6 +63,7 @@ class Parser {
   Shape shape(const Token& name);
   void give_shape(Variable& variable, const Shape& shape, const Token& name);
   void variables(Space space, const Linking& linking, Function* function);
+  static void check_range_name(const Token& name);
   std::vector<Token> name_range(const Token& name);
   void add_variable(Variable variable, const Token& name, Function* function);
   void add_module_variable(Variable variable, const Token& name);
