@@ -141,9 +141,26 @@ template <Approx64 F>
 Flow run_approx64(Exec& x) {
   return to_lanes<2>(x, [&](U32* d) { F(words<U64>(d), x.src64(1)); });
 }
-// rsqrt.approx.f64 without .ftz is a subroutine of ptxas's: here the quotient, within an ulp or two.
+// rsqrt.approx.f64 without .ftz is a subroutine of ptxas's: RSQ64H and one step of a third-order iteration,
+// y + y*e*(1/2 + 3/8 e) with e = 1 - x*y*y; subnormals are scaled.
+U64 rsqrt_f64(U64 x) {
+  const auto real = [](double v) { return std::bit_cast<U64>(v); };
+  const U64 magnitude = x & ~(U64{1} << 63);
+  constexpr U64 kInfinite = 0x7ff0000000000000;
+  if (magnitude > kInfinite || (x != magnitude && magnitude != 0)) return 0xfff8000000000000;
+  const bool subnormal = magnitude != 0 && magnitude < 0x0010000000000000;
+  if (subnormal) x = mul_f64(x, real(0x1p54));
+  U64 y = rsqrt_approx_ftz_f64(x);
+  const U64 high = y >> 52 & 0x7ff;
+  if (high != 0 && high != 0x7ff) {
+    const U64 e = fma_f64(neg_f64(x), mul_f64(y, y), real(1.0));
+    const U64 step = fma_f64(e, real(0.375), real(0.5));
+    y = fma_f64(step, mul_f64(y, e), y);
+  }
+  return subnormal ? mul_f64(y, real(0x1p27)) : y;
+}
 Flow run_rsqrt_f64(Exec& x) {
-  return unary<U64, U64>(x, [](U64 a) { return div_f64(std::bit_cast<U64>(1.0), sqrt_f64(a)); });
+  return unary<U64, U64>(x, [](U64 a) { return rsqrt_f64(a); });
 }
 
 }  // namespace
@@ -203,7 +220,7 @@ Result<void> decode_function(Decoder& d, const Function& f) {
   if (type == Ty::f64 && (form.mode & kFlushMode) != 0) run = f.approx_ftz64;
   if (type == Ty::f64 && (form.mode & kFlushMode) == 0 && d.instruction().opcode == "rsqrt") {
     run = run_rsqrt_f64;
-    e.fidelity = Fidelity::bounded;
+    e.fidelity = Fidelity::unmeasured;  // equal on the 128 operands that were measured
   }
   return emit_typed(d, e, run, "sfu");
 }

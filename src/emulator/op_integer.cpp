@@ -127,7 +127,8 @@ struct Mad24HighSaturated {
   }
 };
 
-// PTX leaves division by zero to the machine, which gives all ones; the remainder is then a.
+// PTX leaves division by zero to the machine, which gives all ones for the quotient and the remainder
+// (measured).
 struct Divide {
   template <class T>
   T operator()(T a, T b) const {
@@ -141,7 +142,7 @@ struct Divide {
 struct Remainder {
   template <class T>
   T operator()(T a, T b) const {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(-1);
     if constexpr (std::is_signed_v<T>) {
       if (b == -1) return 0;
     }

@@ -74,7 +74,7 @@ TEST_CASE("integer arithmetic of every type wraps as the ISA says", "[emulator]"
     check("mad.lo" + type, r, rrr, [&](U64 a, U64 b, U64 c, U64) { return cut(product(a, b) + n(c)); });
     check("mad.hi" + type, r, rrr, [&](U64 a, U64 b, U64 c, U64) { return cut(upper(a, b) + n(c)); });
     check("div" + type, r, rr, [&](U64 a, U64 b, U64, U64) { return cut(n(b) == 0 ? -1 : n(a) / n(b)); });
-    check("rem" + type, r, rr, [&](U64 a, U64 b, U64, U64) { return cut(n(b) == 0 ? n(a) : n(a) % n(b)); });
+    check("rem" + type, r, rr, [&](U64 a, U64 b, U64, U64) { return cut(n(b) == 0 ? -1 : n(a) % n(b)); });
     check("min" + type, r, rr, [&](U64 a, U64 b, U64, U64) { return cut(std::min(n(a), n(b))); });
     check("max" + type, r, rr, [&](U64 a, U64 b, U64, U64) { return cut(std::max(n(a), n(b))); });
     check("sad" + type, r, rrr,
