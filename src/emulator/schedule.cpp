@@ -321,8 +321,10 @@ bool ClusterRunner::round() {
     const std::uint32_t quantum = random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
     const std::uint64_t before = steps_;
     if (!turn(*warp, quantum)) return false;
-    any = any || steps_ != before || warp->ready;
+    const std::uint64_t progress = cluster_.progress;
     if (!cluster_.async->empty()) cluster_.async->breathe(*run_);
+    // What completed may have woken a warp that had its turn.
+    any = any || steps_ != before || warp->ready || cluster_.progress != progress;
     if (run_->failed()) return false;
   }
   if (steps_ - checked_ >= kCheckEvery) {

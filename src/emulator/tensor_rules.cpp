@@ -74,11 +74,11 @@ constexpr Row kSm90[] = {
     {kMma, Pair::int8, kS32, 32, 32, 0, kInteger, kChained, kExact},
     {kMma, Pair::int8, kS32, 16, 16, 0, kInteger, kChained, kExact},
 
-    // wmma is made of the same machine instructions as mma.sync m16n8k16 (m16n8k8 for tf32).
+    // ptxas makes the machine instructions of mma.sync m16n8k16 of wmma, and for tf32 two of m16n8k4 each.
     {kWmma, Pair::bf16, kF32, 16, 16, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::f16, kF32, 16, 16, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::f16, kF16, 16, 16, 25, kEven, kChained, kUnmeasured},
-    {kWmma, Pair::tf32, kF32, 8, 8, 25, kZero, kChained, kUnmeasured},
+    {kWmma, Pair::tf32, kF32, 8, 4, 25, kZero, kChained, kUnmeasured},
     {kWmma, Pair::int8, kS32, 16, 16, 0, kInteger, kChained, kExact},
 };
 

@@ -244,7 +244,14 @@ inline std::vector<std::uint32_t> reference_multiply(const emulator::TensorRule&
     if (options.negate_a) negate(rule.a, x);
     if (options.negate_b) negate(rule.b, y);
     if (!op.through_half) {
-      d.push_back(reference_operation(rule.a, rule.b, x, y, c[bits], options.accumulate, op));
+      std::uint32_t sum = c[bits];
+      for (int from = 0; from < k; from += rule.operation_k) {
+        const auto part = [&](const std::vector<std::uint32_t>& all) {
+          return std::vector<std::uint32_t>(all.begin() + from, all.begin() + from + rule.operation_k);
+        };
+        sum = reference_operation(rule.a, rule.b, part(x), part(y), sum, options.accumulate || from > 0, op);
+      }
+      d.push_back(sum);
       continue;
     }
     std::vector<std::uint32_t> parts[2][2];
