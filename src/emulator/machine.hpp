@@ -64,6 +64,8 @@ struct Fragment {
   // Fairness among the fragments of a warp: backward jumps since it was chosen, whether one polled since, its turn.
   std::uint32_t backward = 0;
   bool polled = false;
+  std::uint32_t polls = 0;                 // backward jumps after polls without any progress of the cluster
+  std::uint64_t progress_seen = 0;         // Cluster::progress at the first of them
   std::uint64_t last_run = 0;
 };
 
