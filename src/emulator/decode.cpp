@@ -10,7 +10,7 @@
 namespace ptxbench::emulator {
 namespace {
 
-constexpr std::size_t kMaxOps = 4'000'000;  // a text whose calls blow up by inlining ends here
+constexpr std::size_t kMaxOps = 1'000'000;  // a text whose calls blow up by inlining ends here
 constexpr std::size_t kListed = 20;         // instructions that an error lists
 
 std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {

@@ -67,6 +67,9 @@ struct Fragment {
   std::uint32_t polls = 0;                 // backward jumps after polls without any progress of the cluster
   std::uint64_t progress_seen = 0;         // Cluster::progress at the first of them
   std::uint64_t last_run = 0;
+  // For reports: the poll (kPoll) that it executed last, and what that found unfinished, where the handler says so.
+  std::uint32_t poll = UINT32_MAX;
+  WaitKey polled_for;
 };
 
 struct Warp {

@@ -240,6 +240,7 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       }
       if ((op.flags & kPropagate) != 0) propagate(warp, op, mask);
     }
+    if ((op.flags & kPoll) != 0) f.poll = pc, f.polled_for = {};
     Exec x{grid_, cluster_, cta, warp, f, kernel_, op, mask, *run_};
     const Flow flow = op.run(x);
     if (flow == Flow::next) {
@@ -420,7 +421,7 @@ bool ClusterRunner::may_end_by_itself() const {
   for (const std::unique_ptr<Cta>& cta : cluster_.ctas)
     for (const Warp& warp : cta->warps)
       for (const Fragment& f : warp.fragments)
-        if (f.wait.kind == Kind::time && !kernel_.info[kernel_.ops[f.pc].info].in_spin_loop) return true;
+        if ((f.wait.kind == Kind::time || f.may_time_out) && !kernel_.info[kernel_.ops[f.pc].info].in_spin_loop) return true;
   return false;
 }
 
