@@ -9,6 +9,7 @@
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
 #include <ptxbench/device.hpp>
+#include <ptxbench/emulator.hpp>
 #include <ptxbench/trace.hpp>
 #include <ptxbench/verify.hpp>
 
@@ -95,5 +96,8 @@ using KernelNames = std::vector<std::pair<std::string, std::string>>;
 /// counts unavailable.
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
                     const KernelNames& names, Verdict& verdict);
+
+/// The same from an emulator's report: executions of PTX by kernel, family, form and source line.
+void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict);
 
 }  // namespace ptxbench

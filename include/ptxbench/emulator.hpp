@@ -106,7 +106,7 @@ bool is_emulator_name(std::string_view device) noexcept;
 /// step_limit, threads. What it does not know is ErrorCode::invalid_argument.
 Result<EmulatorOptions> parse_emulator_name(std::string_view device);
 
-/// Opens an emulator; `info().id` is "emulator:h200", with the number of SMs where that is overridden
+/// Opens an emulator; `info().id` is "emulator:h200", with each option that is not the default
 /// ("emulator:h200?sm_count=2"). An unknown profile, or one of another capability than 9.0, is ErrorCode::not_found or
 /// unsupported.
 Result<std::unique_ptr<EmulatedDevice>> open_emulator_device(const EmulatorOptions& options = {});

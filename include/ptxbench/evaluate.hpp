@@ -27,7 +27,8 @@
 namespace ptxbench {
 
 struct ContextOptions {
-  /// "auto" (the first GPU, else none), "cuda:0", "cuda:GPU-<uuid>", "none".
+  /// "auto" (the first GPU; where there is none, the emulator of an H200), "cuda:0", "cuda:GPU-<uuid>", "emulator",
+  /// "emulator:h200", "emulator:h100" (with options: `parse_emulator_name`), "none".
   std::string device = "auto";
   /// The worker program; empty: beside the library or program, then the installed path.
   std::string worker_path;
@@ -82,7 +83,7 @@ enum class CountScope : std::uint8_t { first, all };
 struct EvaluateOptions {
   bool verify = true, time = true, count = true;  ///< compiling is always done; time needs verify
   CountScope count_workloads = CountScope::first;
-  int trials = 3;
+  std::optional<int> trials;                      ///< nothing: 3 on a GPU, 1 on an emulator
   int pairs = 40;                                 ///< most timed pairs of candidate and baseline
   std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
   std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
@@ -90,7 +91,12 @@ struct EvaluateOptions {
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
   std::uint64_t compile_deadline_ns = 60'000'000'000;
-  std::uint64_t run_deadline_ns = 10'000'000'000;  ///< of one run of the candidate
+  std::optional<std::uint64_t> run_deadline_ns;    ///< of one run of the candidate; nothing: 10 s on a GPU, 300 s emulated
+  /// On an emulator: how many further schedules a candidate with asynchronous operations is run under (the first is
+  /// lazy, the others random by seeds derived from the request's), and on how many SMs a plan that depends on their
+  /// number is run once more (0: not at all).
+  int schedules = 3;
+  int small_sm_count = 2;
   std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override
   std::string arch;                               ///< empty: the device's, else sm_90a
   std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)

@@ -9,6 +9,7 @@
 #include <ptxbench/compile.hpp>
 #include <ptxbench/core.hpp>
 #include <ptxbench/device.hpp>
+#include <ptxbench/emulator.hpp>
 #include <ptxbench/plan.hpp>
 #include <ptxbench/trace.hpp>
 
@@ -152,6 +153,11 @@ struct VerifyJob {
   ReferenceSpec reference;
   ComparatorSpec comparator;
   std::vector<std::uint8_t> judge_cubin;  ///< of judge_compile_request(arch); empty off GPUs
+  /// Further runs of the first trial on an emulator, on the same inputs: under each of these where kernels with
+  /// asynchronous operations ran, and on a GPU of `small_sm_count` SMs where the plan depends on their number (0: none).
+  /// A GPU ignores them.
+  std::vector<EmulatorSchedule> schedules;
+  int small_sm_count = 0;
 };
 
 /// The judge's own device code, to be compiled once for @p arch (in a compile worker, like any other code).
@@ -205,6 +211,9 @@ struct TrialEvidence {
   std::string distribution;  ///< "gaussian", "spiky", "integers", "callback"
   std::uint8_t poison = 0;
   bool reused_addresses = false;
+  std::string schedule;              ///< of an emulator: "eager", "random:17", "eager on 2 SMs"; empty on a GPU
+  bool extra = false;                ///< a further run on the inputs of the trial of this number
+  bool differs = false;              ///< of an extra run: its outputs have other bytes than that trial's
   std::optional<DeviceFault> fault;  ///< the run ended in this; nothing below was looked at
   std::vector<IntegrityViolation> violations;
   std::vector<OutputEvidence> outputs;  ///< empty after a fault
@@ -214,11 +223,14 @@ struct VerifyEvidence {
   /// The plan could not be bound or resolved, or its modules not be loaded: the candidate's fault.
   std::optional<Error> plan_error;
   std::optional<std::string> not_applicable;  ///< the `require` that is false
+  std::optional<Error> unsupported;           ///< the emulator does not know what the code uses; nobody is at fault
   std::vector<Finding> findings;              ///< of binding and resolving
   std::string resolved_plan;                  ///< JSON
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
+  /// Of an emulator: what the first trial executed; findings and fidelity are of all runs.
+  std::optional<EmulatorReport> emulator;
   std::string output;             ///< what was printed meanwhile (printf, assert); the host adds it
   bool device_lost = false;       ///< the worker must be replaced
   std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
@@ -243,6 +255,9 @@ OutputCorrectness judge_output(const OutputEvidence& evidence);
 /// Fills @p verdict's outcome, status, integrity, correctness, findings, resolved plan and stages from
 /// @p evidence. A status already set stays (an earlier stage has decided).
 void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict);
+
+/// An emulator's finding as a verdict has it: a fault is an error, a hazard a warning, a note a note.
+Finding finding_of(const EmulatorFinding& finding);
 
 /// The finding and the status that a fault of the candidate means.
 std::pair<Status, Finding> judge_fault(const DeviceFault& fault);

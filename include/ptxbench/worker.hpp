@@ -34,8 +34,9 @@ class Workers {
   /// and the finding compiler_crashed, compiler_timeout or compiler_memory; the next job finds a fresh one.
   virtual Result<Compiled> compile(const CompileRequest& request, const CancelToken& cancel) = 0;
 
-  /// Starts the device worker for @p device ("auto", "cuda:0", "cuda:GPU-<uuid>") if there is none, and asks it
-  /// what it runs on. Errors: no_device, toolkit, worker.
+  /// Starts the device worker for @p device ("auto": the first GPU; "cuda:0", "cuda:GPU-<uuid>", "emulator:h200" and the
+  /// other names that parse_emulator_name reads) if there is none, and asks it what it runs on. Errors: no_device,
+  /// toolkit, worker; invalid_argument, not_found, unsupported for an emulator's name.
   virtual Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) = 0;
 
   /// Runs a verify job on an opened device (its DeviceInfo::id). Jobs on one device run one at a time. A worker
@@ -52,7 +53,8 @@ class Workers {
 
   /// Runs a count job on an opened device, in a count worker of its own: a fresh process, for which a spare one
   /// stands by that has touched no GPU. Takes its turn with the device's other jobs. A worker that dies or hangs
-  /// makes the counts unavailable, and is no Error. @p callbacks are called on this thread.
+  /// makes the counts unavailable, and is no Error. @p callbacks are called on this thread. On an emulator it is
+  /// ErrorCode::unsupported: VerifyEvidence::emulator has the counts. So is `time`.
   virtual Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
                                       const CancelToken& cancel) = 0;
   /// Starts the spare count worker if there is none, and does not wait for it.

@@ -125,6 +125,7 @@ class Runner final : public PlanRunner {
     blocks_.push_back(block);
     const DeviceBuffer inner{block.address + kRedZoneBytes, workspace.bytes};
     workspaces_.push_back(inner);
+    device_.label(inner, {MemoryLabel::Role::workspace, workspace.name, workspace.dtype, workspace.shape});
     PTXBENCH_TRY(device_.fill(block.address, kRedZoneByte, 1, kRedZoneBytes));
     PTXBENCH_TRY(device_.fill(inner.address + inner.bytes, kRedZoneByte, 1, kRedZoneBytes));
     if (!workspace.initialised) {

@@ -56,12 +56,6 @@ class AsyncQueue {
     }
   }
   bool empty() const { return pending_.empty(); }
-  // The copy groups of a warp (async_groups.hpp); they live as long as the queue.
-  std::shared_ptr<CopyGroups>& groups(std::uint32_t cta, std::uint32_t warp) {
-    if (groups_.size() <= cta) groups_.resize(cta + 1);
-    if (groups_[cta].size() <= warp) groups_[cta].resize(warp + 1);
-    return groups_[cta][warp];
-  }
   const std::vector<std::unique_ptr<AsyncOp>>& pending() const { return pending_; }
 
  private:
@@ -70,7 +64,6 @@ class AsyncQueue {
   bool complete_any(Run& run);
   static bool stopped(const Run& run);
   Cluster& cluster_;
-  std::vector<std::vector<std::shared_ptr<CopyGroups>>> groups_;  // by rank of the CTA, then warp
   std::vector<std::unique_ptr<AsyncOp>> pending_;
   std::uint64_t issued_ = 0;
 };

@@ -7,27 +7,27 @@ namespace {
 WaitKey key_of(std::uint16_t cta, std::uint32_t warp) { return {WaitKey::Kind::async_group, cta, warp}; }
 }  // namespace
 
-CopyGroups& copy_groups(Cluster& cluster, const Warp& warp) {
-  std::shared_ptr<CopyGroups>& groups = cluster.async->groups(warp.cta->rank, warp.index);
-  if (!groups) groups = std::make_shared<CopyGroups>();
-  return *groups;
+void GroupedOp::join(std::shared_ptr<CopyGroups> groups, CopyGroups::Family CopyGroups::*family, Mask lanes) {
+  groups_ = std::move(groups);
+  family_ = &((*groups_).*family);
+  lanes_ = lanes;
+  group_ = family_->committed;
+  family_->pending.push_back(this);
 }
 
-void GroupedOp::join(CopyGroups::Family& family, Mask lanes) {
-  family_ = &family;
-  lanes_ = lanes;
-  group_ = family.committed;
-  family.pending.push_back(this);
+void GroupedOp::tell(Cluster& cluster) {
+  if (awaited_) cluster.wake(key_of(cta, warp));
+  awaited_ = false;
 }
 
 void GroupedOp::source_read(Cluster& cluster) {
   read_ = true;
-  cluster.wake(key_of(cta, warp));
+  tell(cluster);
 }
 
 void GroupedOp::leave(Cluster& cluster) {
   std::erase(family_->pending, this);
-  cluster.wake(key_of(cta, warp));
+  tell(cluster);
 }
 
 bool GroupedOp::holds_up(Mask lanes, std::uint32_t newest, bool read_only) const {
@@ -43,8 +43,9 @@ bool GroupedOp::holds_up(Mask lanes, std::uint32_t newest, bool read_only) const
 }
 
 Flow wait_for_groups(Exec& x, const CopyGroups::Family& family, std::uint32_t newest, bool read_only) {
-  for (const GroupedOp* op : family.pending) {
+  for (GroupedOp* op : family.pending) {
     if (!op->holds_up(x.mask, newest, read_only)) continue;
+    op->await();
     x.fragment.wait = key_of(static_cast<std::uint16_t>(x.cta.rank), x.warp.index);
     return Flow::again;
   }

@@ -22,24 +22,32 @@ struct CopyGroups {
 };
 
 // Of a warp; made when asked for.
-CopyGroups& copy_groups(Cluster& cluster, const Warp& warp);
+inline const std::shared_ptr<CopyGroups>& copy_groups(Warp& warp) {
+  if (!warp.copies) warp.copies = std::make_shared<CopyGroups>();
+  return warp.copies;
+}
 
 // An operation that belongs to groups of its lanes.
 class GroupedOp : public AsyncOp {
  public:
-  void join(CopyGroups::Family& family, Mask lanes);
+  // @p family: of @p groups, which lives as long as the operation.
+  void join(std::shared_ptr<CopyGroups> groups, CopyGroups::Family CopyGroups::*family, Mask lanes);
   // Its source has been read: wait_group.read need not wait for it any more.
   void source_read(Cluster& cluster);
   // It is complete.
   void leave(Cluster& cluster);
   // Whether a wait of @p lanes for all but @p newest groups has to wait for this one.
   bool holds_up(Mask lanes, std::uint32_t newest, bool read_only) const;
+  // Somebody waits for it: told when it has read and when it is complete.
+  void await() { awaited_ = true; }
   Mask lanes() const { return lanes_; }
 
  private:
+  void tell(Cluster& cluster);
+  std::shared_ptr<CopyGroups> groups_;
   CopyGroups::Family* family_ = nullptr;
   Mask lanes_ = 0;
-  bool read_ = false;
+  bool read_ = false, awaited_ = false;
   std::array<std::uint32_t, kLanes> group_{};
 };
 

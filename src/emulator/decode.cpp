@@ -1,5 +1,6 @@
 // A kernel from its PTX: bodies emitted one after the other, calls inlined, branches and shared variables resolved at the
 // end, then ranks and slots.
+#include "emulator/contraction.hpp"
 #include "emulator/control.hpp"
 #include "emulator/decode_builder.hpp"
 
@@ -78,6 +79,8 @@ std::uint32_t Builder::info_for(std::string_view family, Fidelity fidelity, bool
   info.text = instruction_->text();
   if (!auxiliary) info.family = family;
   info.fidelity = fidelity;
+  if (!auxiliary && fidelity == Fidelity::exact && index_ < instance_->contractible.size() && instance_->contractible[index_])
+    info.fidelity = Fidelity::ptxas;
   info.where = instruction_->where;
   info.location = instruction_->location;
   if (instance_->caller != nullptr) info.function = instance_->function->name;
@@ -197,6 +200,7 @@ void Builder::decode_body(Instance& instance) {
   const std::uint32_t outer_index = index_;
   const std::vector<ptx::Instruction>& body = instance.function->body;
   instance.first_op.resize(body.size() + 1);
+  instance.contractible = contractible(*instance.function);
   for (std::uint32_t i = 0; i < body.size() && !too_large_; ++i) {
     index_ = i;
     instruction_ = &body[i];

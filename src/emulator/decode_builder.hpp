@@ -32,6 +32,7 @@ struct Instance {
   std::vector<Place> places;            // of its parameters and local variables
   std::uint64_t frame = 0;              // end of its part of the local frame so far
   std::vector<std::uint32_t> first_op;  // by instruction; one more for the end
+  std::vector<bool> contractible;       // by instruction (contraction.hpp)
 };
 
 // A reference to an op that is known only when the body has been emitted.

@@ -79,10 +79,20 @@ Result<std::unique_ptr<EmulatedDevice>> open(const EmulatorOptions& options) {
     return make_error(ErrorCode::invalid_argument, "sm_count must lie in 1 to 1024, not " + std::to_string(*options.sm_count));
   DeviceInfo info;
   info.id = "emulator:" + options.profile;
+  // What is not as usual is part of its name, so that two that differ never pass for one.
+  char separator = '?';
+  const auto named = [&](const char* key, std::uint64_t value) {
+    info.id += separator + std::string(key) + "=" + std::to_string(value);
+    separator = '&';
+  };
+  const EmulatorOptions usual;
+  if (options.sm_count) named("sm_count", static_cast<std::uint64_t>(*options.sm_count));
+  if (options.memory_bytes != usual.memory_bytes) named("memory_mib", options.memory_bytes >> 20);
+  if (options.step_limit != usual.step_limit) named("step_limit", options.step_limit);
+  if (options.threads != usual.threads) named("threads", options.threads);
   info.name = "NVIDIA " + upper(options.profile) + " (emulated)";
   if (options.sm_count) {
     limits.sm_count = *options.sm_count;
-    info.id += "?sm_count=" + std::to_string(*options.sm_count);
     info.name += " with " + std::to_string(*options.sm_count) + (*options.sm_count == 1 ? " SM" : " SMs");
   }
   info.arch = "sm_90a";

@@ -16,6 +16,7 @@ using i32 = std::int32_t;
 constexpr int kLaneCount = 32;
 constexpr u64 kOneF64 = 0x3ff0000000000000, kHiddenF64 = 0x0010000000000000,
               kFractionF64 = 0x000fffffffffffff;
+constexpr u64 kQuietF64 = 0x0008000000000000;
 
 u64 magnitude_of(u64 f64) { return f64 & ~kSignF64; }
 bool is_nan(u64 f64) { return magnitude_of(f64) > kInfF64; }
@@ -99,6 +100,42 @@ u64 from_f64(FloatFormat to, u64 f64, Rounding rounding, bool satfinite) {
   return f64;
 }
 
+// A NaN in another format. Most conversions give the format's one NaN; these carry a payload or treat its
+// bits as a number's.
+u64 converted_nan(FloatFormat to, FloatFormat from, u64 bits, ConvertMode mode) {
+  if (from == FloatFormat::f64) {
+    const u64 quiet = bits | kQuietF64, sign = bits >> 63;
+    switch (to) {
+      case FloatFormat::f64:
+        return quiet;
+      case FloatFormat::f32:
+        return sign << 31 | 0x7f800000 | low_bits(quiet >> 29, 23);
+      case FloatFormat::f16:
+        return sign << 15 | 0x7c00 | low_bits(quiet >> 42, 10);
+      case FloatFormat::bf16:
+        return sign << 15 | 0x7f80 | low_bits(quiet >> 45, 7);
+      default:
+        break;
+    }
+  }
+  if (to == FloatFormat::f64) {
+    if (from == FloatFormat::f32 && !mode.ftz) {
+      return (bits >> 31 & 1) << 63 | kInfF64 | kQuietF64 | low_bits(bits, 23) << 29;
+    }
+    if (from == FloatFormat::bf16)
+      return (bits >> 15 & 1) << 63 | kInfF64 | kQuietF64 | low_bits(bits, 7) << 45;
+    if (from == FloatFormat::f16)
+      return (bits >> 15 & 1) << 63 | kInfF64 | kQuietF64 | low_bits(bits, 10) << 42;
+    return u64{kNanF32} << 32 | 0xe0000000;  // the f32's NaN, widened
+  }
+  if (from == FloatFormat::bf16 && to == FloatFormat::f32) return low_bits(bits, 16) << 16;
+  if (to == FloatFormat::tf32) {
+    if (mode.rounding != Rounding::nearest_away) return kNanF32 & ~u64{0x1fff};
+    return (bits & 0xffffe000) - (mode.satfinite ? 0x2000 : 0);
+  }
+  return from_f64(to, kNanF64, mode.rounding, false);
+}
+
 #define PTXBENCH_UNARY_LANES(name, expression)      \
   PTXBENCH_CLONES void name(u32* d, const u32* a) { \
     PTXBENCH_LANE_LOOP                              \
@@ -146,17 +183,20 @@ u64 widen_to_f64(FloatFormat from, u64 bits) {
 
 u64 convert_float(FloatFormat to, FloatFormat from, u64 bits, ConvertMode mode) {
   u64 v = widen_to_f64(from, bits);
-  if (is_nan(v)) return mode.sat ? 0 : from_f64(to, v, mode.rounding, false);
-  if (mode.ftz && from == FloatFormat::f32) v = flush_f32(v);
+  if (is_nan(v)) return mode.sat ? 0 : converted_nan(to, from, bits, mode);
+  // To halves and tf32 the card does not flush.
+  if (mode.ftz && from == FloatFormat::f32 && (to == FloatFormat::f32 || to == FloatFormat::f64))
+    v = flush_f32(v);
   if (mode.relu && v >> 63 != 0) v = 0;
   if (mode.sat) v = clamp_to_one(v);
-  const u64 out = from_f64(to, v, mode.rounding, mode.satfinite);
-  return mode.ftz && to == FloatFormat::f32 && (out & 0x7fffffff) < 0x00800000 ? out & 0x80000000 : out;
+  if (mode.ftz && to == FloatFormat::f32) v = flush_f32(v);  // before it is rounded
+  return from_f64(to, v, mode.rounding, mode.satfinite);
 }
 
 u64 round_to_integral(FloatFormat format, u64 bits, Rounding rounding, bool ftz, bool sat) {
   u64 v = widen_to_f64(format, bits);
-  if (is_nan(v)) return sat ? 0 : from_f64(format, v, rounding, false);
+  if (is_nan(v))
+    return sat ? 0 : format == FloatFormat::f64 ? bits | kQuietF64 : from_f64(format, v, rounding, false);
   if (ftz && format == FloatFormat::f32) v = flush_f32(v);
   u64 magnitude = 0;
   if (magnitude_of(v) < u64{1023 + 52} << 52) {  // else it has no fraction

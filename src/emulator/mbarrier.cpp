@@ -114,7 +114,7 @@ std::string mbarrier_name(const Cta& cta, std::uint32_t offset) {
 
 std::string mbarrier_status(const MBarrier& b) {
   if (!b.valid) return "invalid";
-  std::string text = "phase " + std::to_string(b.phase) + " (parity " + std::to_string(b.phase & 1) + "), " +
+  std::string text = "phase " + std::to_string(b.phase) + ", " +
                      std::to_string(b.pending) + " of " + std::to_string(b.expected) + " arrivals";
   if (b.transactions >= 0) return text + " and " + std::to_string(b.transactions) + " bytes pending";
   return text + " pending, " + std::to_string(-b.transactions) + " bytes more than expected";

@@ -32,15 +32,26 @@ Result<void> decode_sub(Decoder& d) {
 }
 Result<void> decode_mad(Decoder& d) {
   if (has(d.instruction(), {"cc"})) return decode_carry(d);
-  return by_type(d, decode_mad_integer, decode_fma_float, nullptr);  // mad.f32 is fma on every target since sm_20
+  return by_type(d, decode_mad_integer, decode_fma_float,
+                 nullptr);  // mad.f32 is fma on every target since sm_20
 }
-Result<void> decode_mul(Decoder& d) { return by_type(d, decode_mul_integer, decode_mul_float, decode_mul_half); }
+Result<void> decode_mul(Decoder& d) {
+  return by_type(d, decode_mul_integer, decode_mul_float, decode_mul_half);
+}
 Result<void> decode_fma(Decoder& d) { return by_type(d, nullptr, decode_fma_float, decode_fma_half); }
 Result<void> decode_div(Decoder& d) { return by_type(d, decode_div_integer, decode_div_float, nullptr); }
-Result<void> decode_abs(Decoder& d) { return by_type(d, decode_abs_integer, decode_abs_float, decode_abs_half); }
-Result<void> decode_neg(Decoder& d) { return by_type(d, decode_neg_integer, decode_neg_float, decode_neg_half); }
-Result<void> decode_min(Decoder& d) { return by_type(d, decode_min_integer, decode_min_float, decode_min_half); }
-Result<void> decode_max(Decoder& d) { return by_type(d, decode_max_integer, decode_max_float, decode_max_half); }
+Result<void> decode_abs(Decoder& d) {
+  return by_type(d, decode_abs_integer, decode_abs_float, decode_abs_half);
+}
+Result<void> decode_neg(Decoder& d) {
+  return by_type(d, decode_neg_integer, decode_neg_float, decode_neg_half);
+}
+Result<void> decode_min(Decoder& d) {
+  return by_type(d, decode_min_integer, decode_min_float, decode_min_half);
+}
+Result<void> decode_max(Decoder& d) {
+  return by_type(d, decode_max_integer, decode_max_float, decode_max_half);
+}
 Result<void> decode_ex2(Decoder& d) { return by_type(d, nullptr, decode_ex2_float, decode_ex2_half); }
 Result<void> decode_tanh(Decoder& d) { return by_type(d, nullptr, decode_tanh_float, decode_tanh_half); }
 

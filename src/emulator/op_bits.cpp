@@ -27,9 +27,7 @@ struct CountLeadingZeros {
 template <class T>
 struct Reverse {
   PTXBENCH_INLINE T operator()(T a) const {
-    const auto swap = [&](unsigned n, T keep) {
-      a = static_cast<T>(((a >> n) & keep) | ((a & keep) << n));
-    };
+    const auto swap = [&](unsigned n, T keep) { a = static_cast<T>(((a >> n) & keep) | ((a & keep) << n)); };
     swap(1, static_cast<T>(0x5555555555555555));
     swap(2, static_cast<T>(0x3333333333333333));
     swap(4, static_cast<T>(0x0f0f0f0f0f0f0f0f));
@@ -40,7 +38,8 @@ struct Reverse {
     }
   }
 };
-// The position of the highest bit that differs from the sign, or the shift that brings it to the top; -1: none.
+// The position of the highest bit that differs from the sign, or the shift that brings it to the top; -1:
+// none.
 template <class T, bool ShiftAmount>
 struct Find {
   U32 operator()(T v) const {
@@ -59,7 +58,8 @@ struct Extract {
     if (len == 0) return 0;
     const U field = low_bits<U>(len);
     if constexpr (std::is_signed_v<T>) {
-      // The sign is the field's top bit or, where the field reaches beyond, the value's: a shift with the sign brings it.
+      // The sign is the field's top bit or, where the field reaches beyond, the value's: a shift with the
+      // sign brings it.
       const U v = static_cast<U>(a >> (pos > kBits<T> - 1 ? kBits<T> - 1 : pos)) & field;
       const U sign = len >= kBits<T> ? 0 : U{1} << (len - 1);
       return static_cast<T>((v ^ sign) - sign);
@@ -69,7 +69,9 @@ struct Extract {
   }
 };
 PTXBENCH_CLONES Flow run_bfe_u32(Exec& x) { return ternary<U32, U32, U32, U32>(x, Extract<U32>{}); }
-PTXBENCH_CLONES Flow run_bfe_s32(Exec& x) { return ternary<std::int32_t, std::int32_t, U32, U32>(x, Extract<std::int32_t>{}); }
+PTXBENCH_CLONES Flow run_bfe_s32(Exec& x) {
+  return ternary<std::int32_t, std::int32_t, U32, U32>(x, Extract<std::int32_t>{});
+}
 
 // d, a, b, c, length: four sources.
 template <class T>
@@ -112,7 +114,8 @@ struct MakeMask {
   }
 };
 
-// The low n bits of a with their sign or without. n = 0 gives 0; 32 or more: all of a (clamp) or n mod 32 (wrap).
+// The low n bits of a with their sign or without. n = 0 gives 0; 32 or more: all of a (clamp) or n mod 32
+// (wrap).
 template <class T, bool Clamp>
 struct Extend {
   T operator()(T a, U32 n) const {
@@ -203,7 +206,8 @@ Result<void> decode_bmsk(Decoder& d) {
   if (mode < 0) return d.bad("needs .wrap or .clamp");
   Emit e;
   PTXBENCH_TRY(plain_operands(d, e, 32, {Ty::u32, Ty::u32}));
-  return emit_typed(d, e, mode == 1 ? Same2<MakeMask<true>, U32>::run : Same2<MakeMask<false>, U32>::run, "int");
+  return emit_typed(d, e, mode == 1 ? Same2<MakeMask<true>, U32>::run : Same2<MakeMask<false>, U32>::run,
+                    "int");
 }
 Result<void> decode_szext(Decoder& d) {
   Modifiers m(d.instruction());
@@ -215,8 +219,12 @@ Result<void> decode_szext(Decoder& d) {
   PTXBENCH_TRY(plain_operands(d, e, 32, {type, Ty::u32}));
   using S32 = std::int32_t;
   Handler run = nullptr;
-  if (type == Ty::u32) run = mode == 1 ? &run_binary<Extend<U32, true>, U32, U32, U32> : &run_binary<Extend<U32, false>, U32, U32, U32>;
-  if (type == Ty::s32) run = mode == 1 ? &run_binary<Extend<S32, true>, S32, S32, U32> : &run_binary<Extend<S32, false>, S32, S32, U32>;
+  if (type == Ty::u32)
+    run = mode == 1 ? &run_binary<Extend<U32, true>, U32, U32, U32>
+                    : &run_binary<Extend<U32, false>, U32, U32, U32>;
+  if (type == Ty::s32)
+    run = mode == 1 ? &run_binary<Extend<S32, true>, S32, S32, U32>
+                    : &run_binary<Extend<S32, false>, S32, S32, U32>;
   return emit_typed(d, e, run, "int");
 }
 

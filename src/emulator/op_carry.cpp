@@ -34,7 +34,8 @@ Flow run_carry(Exec& x) {
     if (kind == kMadHigh) {
       if (is_signed_product) {
         using S = std::make_signed_t<W>;
-        left = static_cast<W>(static_cast<__int128>(static_cast<S>(a[i])) * static_cast<S>(b[i]) >> (8 * sizeof(W)));
+        left = static_cast<W>(static_cast<__int128>(static_cast<S>(a[i])) * static_cast<S>(b[i]) >>
+                              (8 * sizeof(W)));
       } else {
         left = static_cast<W>(static_cast<unsigned __int128>(a[i]) * b[i] >> (8 * sizeof(W)));
       }

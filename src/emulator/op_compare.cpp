@@ -12,72 +12,112 @@ using U64 = std::uint64_t;
 
 // The unordered ones hold also where an operand is NaN; num: neither is; nan: one is.
 enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-constexpr std::array<std::string_view, 18> kNames = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu",
-                                                     "leu", "gtu", "geu", "num", "nan", "lo", "ls", "hi", "hs"};
+constexpr std::array<std::string_view, 18> kNames = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",
+                                                     "equ", "neu", "ltu", "leu", "gtu", "geu",
+                                                     "num", "nan", "lo",  "ls",  "hi",  "hs"};
 
-// --- the comparison of 32 lanes ------------------------------------------------------------------------------------
+// --- the comparison of 32 lanes
+// ------------------------------------------------------------------------------------
 
 template <class T, class F>
 PTXBENCH_INLINE Mask test_pair(const Exec& x, unsigned first, F f) {
   const Word<T>* a = words<T>(x.src(first));
   const Word<T>* b = words<T>(x.src(first + 1));
-  return test_lanes([=](unsigned i) __attribute__((always_inline)) { return f(from_word<T>(a[i]), from_word<T>(b[i])); });
+  return test_lanes([=](unsigned i)
+                        __attribute__((always_inline)) { return f(from_word<T>(a[i]), from_word<T>(b[i])); });
 }
 template <class T>
 PTXBENCH_INLINE Mask compare_lanes(const Exec& x, unsigned first, Compare how) {
   // The negated ordered comparison is the unordered opposite one.
   switch (how) {
-    case Compare::eq: return test_pair<T>(x, first, [](T a, T b) { return a == b; });
-    case Compare::lt: return test_pair<T>(x, first, [](T a, T b) { return a < b; });
-    case Compare::le: return test_pair<T>(x, first, [](T a, T b) { return a <= b; });
-    case Compare::gt: return test_pair<T>(x, first, [](T a, T b) { return a > b; });
-    case Compare::ge: return test_pair<T>(x, first, [](T a, T b) { return a >= b; });
-    case Compare::neu: return test_pair<T>(x, first, [](T a, T b) { return a != b; });
-    case Compare::geu: return ~test_pair<T>(x, first, [](T a, T b) { return a < b; });
-    case Compare::gtu: return ~test_pair<T>(x, first, [](T a, T b) { return a <= b; });
-    case Compare::leu: return ~test_pair<T>(x, first, [](T a, T b) { return a > b; });
-    case Compare::ltu: return ~test_pair<T>(x, first, [](T a, T b) { return a >= b; });
+    case Compare::eq:
+      return test_pair<T>(x, first, [](T a, T b) { return a == b; });
+    case Compare::lt:
+      return test_pair<T>(x, first, [](T a, T b) { return a < b; });
+    case Compare::le:
+      return test_pair<T>(x, first, [](T a, T b) { return a <= b; });
+    case Compare::gt:
+      return test_pair<T>(x, first, [](T a, T b) { return a > b; });
+    case Compare::ge:
+      return test_pair<T>(x, first, [](T a, T b) { return a >= b; });
+    case Compare::neu:
+      return test_pair<T>(x, first, [](T a, T b) { return a != b; });
+    case Compare::geu:
+      return ~test_pair<T>(x, first, [](T a, T b) { return a < b; });
+    case Compare::gtu:
+      return ~test_pair<T>(x, first, [](T a, T b) { return a <= b; });
+    case Compare::leu:
+      return ~test_pair<T>(x, first, [](T a, T b) { return a > b; });
+    case Compare::ltu:
+      return ~test_pair<T>(x, first, [](T a, T b) { return a >= b; });
     case Compare::ne:
       if constexpr (std::is_integral_v<T>) return test_pair<T>(x, first, [](T a, T b) { return a != b; });
       return test_pair<T>(x, first, [](T a, T b) { return (a < b) | (a > b); });
-    case Compare::equ: return ~test_pair<T>(x, first, [](T a, T b) { return (a < b) | (a > b); });
-    case Compare::num: return test_pair<T>(x, first, [](T a, T b) { return (a == a) & (b == b); });
-    case Compare::nan: return ~test_pair<T>(x, first, [](T a, T b) { return (a == a) & (b == b); });
+    case Compare::equ:
+      return ~test_pair<T>(x, first, [](T a, T b) { return (a < b) | (a > b); });
+    case Compare::num:
+      return test_pair<T>(x, first, [](T a, T b) { return (a == a) & (b == b); });
+    case Compare::nan:
+      return ~test_pair<T>(x, first, [](T a, T b) { return (a == a) & (b == b); });
   }
   return 0;
 }
 
 using Comparer = Mask (*)(const Exec&, unsigned first, Compare);
-PTXBENCH_CLONES Mask compare_u32(const Exec& x, unsigned first, Compare how) { return compare_lanes<U32>(x, first, how); }
+PTXBENCH_CLONES Mask compare_u32(const Exec& x, unsigned first, Compare how) {
+  return compare_lanes<U32>(x, first, how);
+}
 PTXBENCH_CLONES Mask compare_s32(const Exec& x, unsigned first, Compare how) {
   return compare_lanes<std::int32_t>(x, first, how);
 }
-PTXBENCH_CLONES Mask compare_u64(const Exec& x, unsigned first, Compare how) { return compare_lanes<U64>(x, first, how); }
+PTXBENCH_CLONES Mask compare_u64(const Exec& x, unsigned first, Compare how) {
+  return compare_lanes<U64>(x, first, how);
+}
 PTXBENCH_CLONES Mask compare_s64(const Exec& x, unsigned first, Compare how) {
   return compare_lanes<std::int64_t>(x, first, how);
 }
-PTXBENCH_CLONES Mask compare_f32(const Exec& x, unsigned first, Compare how) { return compare_lanes<float>(x, first, how); }
+PTXBENCH_CLONES Mask compare_f32(const Exec& x, unsigned first, Compare how) {
+  return compare_lanes<float>(x, first, how);
+}
 Mask compare_f64(const Exec& x, unsigned first, Compare how) { return compare_lanes<double>(x, first, how); }
-Mask compare_u16(const Exec& x, unsigned first, Compare how) { return compare_lanes<std::uint16_t>(x, first, how); }
-Mask compare_s16(const Exec& x, unsigned first, Compare how) { return compare_lanes<std::int16_t>(x, first, how); }
+Mask compare_u16(const Exec& x, unsigned first, Compare how) {
+  return compare_lanes<std::uint16_t>(x, first, how);
+}
+Mask compare_s16(const Exec& x, unsigned first, Compare how) {
+  return compare_lanes<std::int16_t>(x, first, how);
+}
 
 bool compare_floats(float a, float b, Compare how) {
   const bool unordered = a != a || b != b;
   switch (how) {
-    case Compare::eq: return a == b;
-    case Compare::ne: return !unordered && a != b;
-    case Compare::lt: return a < b;
-    case Compare::le: return a <= b;
-    case Compare::gt: return a > b;
-    case Compare::ge: return a >= b;
-    case Compare::equ: return unordered || a == b;
-    case Compare::neu: return a != b;
-    case Compare::ltu: return unordered || a < b;
-    case Compare::leu: return unordered || a <= b;
-    case Compare::gtu: return unordered || a > b;
-    case Compare::geu: return unordered || a >= b;
-    case Compare::num: return !unordered;
-    case Compare::nan: return unordered;
+    case Compare::eq:
+      return a == b;
+    case Compare::ne:
+      return !unordered && a != b;
+    case Compare::lt:
+      return a < b;
+    case Compare::le:
+      return a <= b;
+    case Compare::gt:
+      return a > b;
+    case Compare::ge:
+      return a >= b;
+    case Compare::equ:
+      return unordered || a == b;
+    case Compare::neu:
+      return a != b;
+    case Compare::ltu:
+      return unordered || a < b;
+    case Compare::leu:
+      return unordered || a <= b;
+    case Compare::gtu:
+      return unordered || a > b;
+    case Compare::geu:
+      return unordered || a >= b;
+    case Compare::num:
+      return !unordered;
+    case Compare::nan:
+      return unordered;
   }
   return false;
 }
@@ -98,31 +138,49 @@ template <unsigned Shift, bool Ftz>
 Mask compare_f16(const Exec& x, unsigned first, Compare how) {
   const U32* a = x.src(first);
   const U32* b = x.src(first + 1);
-  return test_lanes(
-      [=](unsigned i) { return compare_floats(from_f16(a[i], Shift, Ftz), from_f16(b[i], Shift, Ftz), how); });
+  return test_lanes([=](unsigned i) {
+    return compare_floats(from_f16(a[i], Shift, Ftz), from_f16(b[i], Shift, Ftz), how);
+  });
 }
 template <unsigned Shift>
 Mask compare_bf16(const Exec& x, unsigned first, Compare how) {
   const U32* a = x.src(first);
   const U32* b = x.src(first + 1);
   return test_lanes([=](unsigned i) {
-    return compare_floats(std::bit_cast<float>(a[i] >> Shift << 16), std::bit_cast<float>(b[i] >> Shift << 16), how);
+    return compare_floats(std::bit_cast<float>(a[i] >> Shift << 16),
+                          std::bit_cast<float>(b[i] >> Shift << 16), how);
   });
 }
 
 Comparer comparer(Ty type, bool ftz) {
   switch (type) {
-    case Ty::u16: case Ty::b16: return compare_u16;
-    case Ty::u32: case Ty::b32: return compare_u32;
-    case Ty::u64: case Ty::b64: return compare_u64;
-    case Ty::s16: return compare_s16;
-    case Ty::s32: return compare_s32;
-    case Ty::s64: return compare_s64;
-    case Ty::f32: return ftz ? compare_f32_ftz : compare_f32;
-    case Ty::f64: return compare_f64;
-    case Ty::f16: case Ty::f16x2: return ftz ? compare_f16<0, true> : compare_f16<0, false>;
-    case Ty::bf16: case Ty::bf16x2: return compare_bf16<0>;
-    default: return nullptr;
+    case Ty::u16:
+    case Ty::b16:
+      return compare_u16;
+    case Ty::u32:
+    case Ty::b32:
+      return compare_u32;
+    case Ty::u64:
+    case Ty::b64:
+      return compare_u64;
+    case Ty::s16:
+      return compare_s16;
+    case Ty::s32:
+      return compare_s32;
+    case Ty::s64:
+      return compare_s64;
+    case Ty::f32:
+      return ftz ? compare_f32_ftz : compare_f32;
+    case Ty::f64:
+      return compare_f64;
+    case Ty::f16:
+    case Ty::f16x2:
+      return ftz ? compare_f16<0, true> : compare_f16<0, false>;
+    case Ty::bf16:
+    case Ty::bf16x2:
+      return compare_bf16<0>;
+    default:
+      return nullptr;
   }
 }
 // The upper halves' of a pair.
@@ -132,7 +190,8 @@ Comparer upper(Ty type, bool ftz) {
 }
 bool is_pair(Ty type) { return type == Ty::f16x2 || type == Ty::bf16x2; }
 
-// --- what becomes of it --------------------------------------------------------------------------------------------
+// --- what becomes of it
+// --------------------------------------------------------------------------------------------
 
 // op.a: Compare; op.b: how it combines with predicate c (kAlone: there is none).
 enum Combine : std::uint8_t { kAlone, kAnd, kOr, kXor };
@@ -141,13 +200,18 @@ struct Outcome {
 };
 PTXBENCH_INLINE Outcome combine(Outcome t, unsigned how, Mask c, Mask uc) {
   switch (how) {
-    case kAnd: return {t.value & c, (t.undefined | uc) & ~(~t.value & ~t.undefined) & ~(~c & ~uc)};
-    case kOr: return {t.value | c, (t.undefined | uc) & ~(t.value & ~t.undefined) & ~(c & ~uc)};
-    case kXor: return {t.value ^ c, t.undefined | uc};
-    default: return t;
+    case kAnd:
+      return {t.value & c, (t.undefined | uc) & ~(~t.value & ~t.undefined) & ~(~c & ~uc)};
+    case kOr:
+      return {t.value | c, (t.undefined | uc) & ~(t.value & ~t.undefined) & ~(c & ~uc)};
+    case kXor:
+      return {t.value ^ c, t.undefined | uc};
+    default:
+      return t;
   }
 }
-// Operands of setp: a, b, then p, q, c. The second destination is the complement, for pairs the upper halves' result.
+// Operands of setp: a, b, then p, q, c. The second destination is the complement, for pairs the upper halves'
+// result.
 template <Comparer Test>
 Flow run_setp(Exec& x) {
   const Mask undefined = x.undefined_of(x.operand(0)) | x.undefined_of(x.operand(1));
@@ -191,16 +255,25 @@ Flow run_set(Exec& x) {
 
 Handler setp_handler(Ty type, bool ftz) {
   switch (type) {
-    case Ty::u32: case Ty::b32: return &run_setp<compare_u32>;
-    case Ty::s32: return &run_setp<compare_s32>;
-    case Ty::u64: case Ty::b64: return &run_setp<compare_u64>;
-    case Ty::s64: return &run_setp<compare_s64>;
-    case Ty::f32: return ftz ? nullptr : &run_setp<compare_f32>;
-    default: return nullptr;
+    case Ty::u32:
+    case Ty::b32:
+      return &run_setp<compare_u32>;
+    case Ty::s32:
+      return &run_setp<compare_s32>;
+    case Ty::u64:
+    case Ty::b64:
+      return &run_setp<compare_u64>;
+    case Ty::s64:
+      return &run_setp<compare_s64>;
+    case Ty::f32:
+      return ftz ? nullptr : &run_setp<compare_f32>;
+    default:
+      return nullptr;
   }
 }
 
-// --- decoding ------------------------------------------------------------------------------------------------------
+// --- decoding
+// ------------------------------------------------------------------------------------------------------
 
 bool is_real(Ty type) {
   return type == Ty::f32 || type == Ty::f64 || type == Ty::f16 || type == Ty::bf16 || is_pair(type);
@@ -210,7 +283,8 @@ Result<Compare> take_comparison(Decoder& d, Modifiers& m) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (!m.take(kNames[i])) continue;
     if (i < 14) return static_cast<Compare>(i);
-    static constexpr Compare kUnsigned[] = {Compare::lt, Compare::le, Compare::gt, Compare::ge};  // lo, ls, hi, hs
+    static constexpr Compare kUnsigned[] = {Compare::lt, Compare::le, Compare::gt,
+                                            Compare::ge};  // lo, ls, hi, hs
     return kUnsigned[i - 14];
   }
   return d.bad("needs a comparison");
@@ -218,7 +292,8 @@ Result<Compare> take_comparison(Decoder& d, Modifiers& m) {
 Result<void> check_comparison(Decoder& d, Ty type, Compare how) {
   if (comparer(type, false) == nullptr) return d.bad("the instruction has no such type");
   const bool is_bits = type == Ty::b16 || type == Ty::b32 || type == Ty::b64;
-  if (is_bits && how != Compare::eq && how != Compare::ne) return d.bad("bits are compared with .eq and .ne only");
+  if (is_bits && how != Compare::eq && how != Compare::ne)
+    return d.bad("bits are compared with .eq and .ne only");
   if (!is_real(type) && how >= Compare::equ) return d.bad("this comparison is for floating-point types");
   return {};
 }
@@ -277,14 +352,31 @@ Result<void> decode_set(Decoder& d) {
   PTXBENCH_TRY(check_comparison(d, type, how));
   Emit e;
   switch (to) {
-    case Ty::u32: case Ty::s32: e.imm = 0xffffffff; break;
-    case Ty::u16: case Ty::s16: e.imm = 0xffff; break;
-    case Ty::f32: e.imm = 0x3f800000; break;
-    case Ty::f16: e.imm = 0x3c00; break;
-    case Ty::bf16: e.imm = 0x3f80; break;
-    case Ty::f16x2: e.imm = 0x3c003c00; break;
-    case Ty::bf16x2: e.imm = 0x3f803f80; break;
-    default: return d.bad("the result has no such type");
+    case Ty::u32:
+    case Ty::s32:
+      e.imm = 0xffffffff;
+      break;
+    case Ty::u16:
+    case Ty::s16:
+      e.imm = 0xffff;
+      break;
+    case Ty::f32:
+      e.imm = 0x3f800000;
+      break;
+    case Ty::f16:
+      e.imm = 0x3c00;
+      break;
+    case Ty::bf16:
+      e.imm = 0x3f80;
+      break;
+    case Ty::f16x2:
+      e.imm = 0x3c003c00;
+      break;
+    case Ty::bf16x2:
+      e.imm = 0x3f803f80;
+      break;
+    default:
+      return d.bad("the result has no such type");
   }
   if (is_pair(to) && !is_pair(type)) return d.bad("a pair of results needs a pair of sources");
   if (is_pair(type) && ty_bits(to) != 32) return d.bad("a pair of sources needs a result of 32 bits");

@@ -1,7 +1,7 @@
 // cvt and cvt.pack. The arithmetic is in formats.hpp; here are the forms, and loops for the common ones.
 //
-// A register may be wider than its type: a 64-bit source is first cut to 32 bits, a 64-bit destination extended from
-// 32 by an op of its own.
+// A register may be wider than its type: a 64-bit source is first cut to 32 bits, a 64-bit destination
+// extended from 32 by an op of its own.
 #include "emulator/formats.hpp"
 #include "emulator/op_lanes.hpp"
 
@@ -24,16 +24,22 @@ ConvertMode mode_of(unsigned c) {
 }
 std::optional<FloatFormat> float_format(Ty type) {
   switch (type) {
-    case Ty::f16: return FloatFormat::f16;
-    case Ty::bf16: return FloatFormat::bf16;
-    case Ty::f32: return FloatFormat::f32;
-    case Ty::f64: return FloatFormat::f64;
-    default: return std::nullopt;
+    case Ty::f16:
+      return FloatFormat::f16;
+    case Ty::bf16:
+      return FloatFormat::bf16;
+    case Ty::f32:
+      return FloatFormat::f32;
+    case Ty::f64:
+      return FloatFormat::f64;
+    default:
+      return std::nullopt;
   }
 }
 IntegerFormat integer_format(Ty type) { return {ty_bits(type), is_signed(type)}; }
 
-// --- integers to integers ---------------------------------------------------------------------------------------
+// --- integers to integers
+// ---------------------------------------------------------------------------------------
 
 // The bits of a 32-bit lane that a register of op.d bits has.
 U32 register_mask(const Op& op) { return op.d >= 32 ? ~U32{0} : (U32{1} << op.d) - 1; }
@@ -42,13 +48,15 @@ U32 register_mask(const Op& op) { return op.d >= 32 ? ~U32{0} : (U32{1} << op.d)
 template <class D, class S>
 PTXBENCH_INLINE Flow integer_lanes(Exec& x) {
   if constexpr (sizeof(D) == 8) {
-    return unary<D, S>(x, [](S v) __attribute__((always_inline)) { return static_cast<D>(v); });
+    return unary<D, S>(
+        x, [](S v) __attribute__((always_inline)) { return static_cast<D>(v); });
   } else {
     using Extended = std::conditional_t<std::is_signed_v<D>, S32, U32>;
     const U32 keep = register_mask(x.op);
-    return unary<U32, S>(x, [=](S v) __attribute__((always_inline)) {
-      return static_cast<U32>(static_cast<Extended>(static_cast<D>(v))) & keep;
-    });
+    return unary<U32, S>(
+        x, [=](S v) __attribute__((always_inline)) {
+          return static_cast<U32>(static_cast<Extended>(static_cast<D>(v))) & keep;
+        });
   }
 }
 template <class D, class S>
@@ -62,32 +70,51 @@ PTXBENCH_CLONES Flow run_narrow_u64(Exec& x) { return integer_lanes<U32, U64>(x)
 template <class D>
 Handler integer_from(Ty from) {
   switch (from) {
-    case Ty::u8: return &run_integer<D, std::uint8_t>;
-    case Ty::u16: return &run_integer<D, std::uint16_t>;
-    case Ty::u32: return std::is_same_v<D, U64> || std::is_same_v<D, S64> ? &run_widen_u32 : &run_integer<D, U32>;
-    case Ty::u64: return std::is_same_v<D, U32> ? &run_narrow_u64 : &run_integer<D, U64>;
-    case Ty::s8: return &run_integer<D, std::int8_t>;
-    case Ty::s16: return &run_integer<D, std::int16_t>;
-    case Ty::s32: return std::is_same_v<D, U64> || std::is_same_v<D, S64> ? &run_widen_s32 : &run_integer<D, S32>;
-    case Ty::s64: return std::is_same_v<D, U32> ? &run_narrow_u64 : &run_integer<D, S64>;
-    default: return nullptr;
+    case Ty::u8:
+      return &run_integer<D, std::uint8_t>;
+    case Ty::u16:
+      return &run_integer<D, std::uint16_t>;
+    case Ty::u32:
+      return std::is_same_v<D, U64> || std::is_same_v<D, S64> ? &run_widen_u32 : &run_integer<D, U32>;
+    case Ty::u64:
+      return std::is_same_v<D, U32> ? &run_narrow_u64 : &run_integer<D, U64>;
+    case Ty::s8:
+      return &run_integer<D, std::int8_t>;
+    case Ty::s16:
+      return &run_integer<D, std::int16_t>;
+    case Ty::s32:
+      return std::is_same_v<D, U64> || std::is_same_v<D, S64> ? &run_widen_s32 : &run_integer<D, S32>;
+    case Ty::s64:
+      return std::is_same_v<D, U32> ? &run_narrow_u64 : &run_integer<D, S64>;
+    default:
+      return nullptr;
   }
 }
 Handler integer_handler(Ty to, Ty from) {
   switch (to) {
-    case Ty::u8: return integer_from<std::uint8_t>(from);
-    case Ty::u16: return integer_from<std::uint16_t>(from);
-    case Ty::u32: return integer_from<U32>(from);
-    case Ty::u64: return integer_from<U64>(from);
-    case Ty::s8: return integer_from<std::int8_t>(from);
-    case Ty::s16: return integer_from<std::int16_t>(from);
-    case Ty::s32: return integer_from<S32>(from);
-    case Ty::s64: return integer_from<S64>(from);
-    default: return nullptr;
+    case Ty::u8:
+      return integer_from<std::uint8_t>(from);
+    case Ty::u16:
+      return integer_from<std::uint16_t>(from);
+    case Ty::u32:
+      return integer_from<U32>(from);
+    case Ty::u64:
+      return integer_from<U64>(from);
+    case Ty::s8:
+      return integer_from<std::int8_t>(from);
+    case Ty::s16:
+      return integer_from<std::int16_t>(from);
+    case Ty::s32:
+      return integer_from<S32>(from);
+    case Ty::s64:
+      return integer_from<S64>(from);
+    default:
+      return nullptr;
   }
 }
 
-// --- any to any, one lane at a time -------------------------------------------------------------------------------
+// --- any to any, one lane at a time
+// -------------------------------------------------------------------------------
 
 U64 convert_lane(Ty to, Ty from, unsigned c, bool integral, U64 v) {
   const std::optional<FloatFormat> tf = float_format(to), ff = float_format(from);
@@ -110,7 +137,8 @@ Flow run_any(Exec& x) {
     return unary<D, S>(x, [=](S v) { return convert_lane(to, from, c, integral, v); });
   } else {
     const U32 keep = register_mask(x.op);
-    return unary<D, S>(x, [=](S v) { return static_cast<U32>(convert_lane(to, from, c, integral, v)) & keep; });
+    return unary<D, S>(x,
+                       [=](S v) { return static_cast<U32>(convert_lane(to, from, c, integral, v)) & keep; });
   }
 }
 Handler any_handler(bool wide_to, bool wide_from) {
@@ -118,31 +146,37 @@ Handler any_handler(bool wide_to, bool wide_from) {
   return wide_from ? &run_any<U32, U64> : &run_any<U32, U32>;
 }
 
-// --- common forms of floats ---------------------------------------------------------------------------------------
+// --- common forms of floats
+// ---------------------------------------------------------------------------------------
 
 PTXBENCH_CLONES Flow run_f32_from_s32(Exec& x) {
-  return unary<float, S32>(x, [](S32 v) __attribute__((always_inline)) { return static_cast<float>(v); });
+  return unary<float, S32>(
+      x, [](S32 v) __attribute__((always_inline)) { return static_cast<float>(v); });
 }
 PTXBENCH_CLONES Flow run_f32_from_u32(Exec& x) {
-  return unary<float, U32>(x, [](U32 v) __attribute__((always_inline)) { return static_cast<float>(v); });
+  return unary<float, U32>(
+      x, [](U32 v) __attribute__((always_inline)) { return static_cast<float>(v); });
 }
 PTXBENCH_CLONES Flow run_f64_from_s32(Exec& x) {
-  return unary<double, S32>(x, [](S32 v) __attribute__((always_inline)) { return static_cast<double>(v); });
+  return unary<double, S32>(
+      x, [](S32 v) __attribute__((always_inline)) { return static_cast<double>(v); });
 }
 // Clamped; NaN gives 0. (.ftz makes no difference to .rzi.)
 PTXBENCH_CLONES Flow run_s32_from_f32(Exec& x) {
-  return unary<S32, float>(x, [](float v) __attribute__((always_inline)) {
-    const bool high = v >= 2147483648.0f, inside = v >= -2147483648.0f && v < 2147483648.0f;
-    const S32 r = static_cast<S32>(inside ? v : 0.0f);
-    return high ? INT32_MAX : v < -2147483648.0f ? INT32_MIN : r;
-  });
+  return unary<S32, float>(
+      x, [](float v) __attribute__((always_inline)) {
+        const bool high = v >= 2147483648.0f, inside = v >= -2147483648.0f && v < 2147483648.0f;
+        const S32 r = static_cast<S32>(inside ? v : 0.0f);
+        return high ? INT32_MAX : v < -2147483648.0f ? INT32_MIN : r;
+      });
 }
 PTXBENCH_CLONES Flow run_u32_from_f32(Exec& x) {
-  return unary<U32, float>(x, [](float v) __attribute__((always_inline)) {
-    const bool inside = v >= 0.0f && v < 4294967296.0f;
-    const U32 r = static_cast<U32>(inside ? v : 0.0f);
-    return v >= 4294967296.0f ? ~U32{0} : r;
-  });
+  return unary<U32, float>(
+      x, [](float v) __attribute__((always_inline)) {
+        const bool inside = v >= 0.0f && v < 4294967296.0f;
+        const U32 r = static_cast<U32>(inside ? v : 0.0f);
+        return v >= 4294967296.0f ? ~U32{0} : r;
+      });
 }
 
 using Array1 = void (*)(U32*, const U32*);
@@ -188,7 +222,8 @@ Handler common_handler(Ty to, Ty from, Rounding rounding, bool integral, bool ft
   return nullptr;
 }
 
-// --- packed forms: op.a the format, op.c the mode ------------------------------------------------------------------
+// --- packed forms: op.a the format, op.c the mode
+// ------------------------------------------------------------------
 
 Flow run_pair(Exec& x) {
   const FloatFormat half = static_cast<FloatFormat>(x.op.a);
@@ -220,17 +255,12 @@ Flow run_cvt_pack(Exec& x) {
   if (x.op.sources == 2) {
     return binary<U32, U32, U32>(x, [=](U32 a, U32 b) { return pack_saturated(to, from, a, b); });
   }
-  return ternary<U32, U32, U32, U32>(x, [=](U32 a, U32 b, U32 c) { return pack_saturated(to, from, a, b, c); });
+  return ternary<U32, U32, U32, U32>(x,
+                                     [=](U32 a, U32 b, U32 c) { return pack_saturated(to, from, a, b, c); });
 }
 
-// --- decoding -----------------------------------------------------------------------------------------------------
-
-// Bits of the register that @p o names; 0 where it is none.
-unsigned register_width(const Decoder& d, const ptx::Operand& o) {
-  if (o.kind == ptx::Operand::Kind::vector && o.parts.size() == 1) return register_width(d, o.parts[0]);
-  if (o.kind != ptx::Operand::Kind::reg || o.index >= d.function().registers.size()) return 0;
-  return ptx::type_bits(d.function().registers[o.index].type);
-}
+// --- decoding
+// -----------------------------------------------------------------------------------------------------
 
 struct Form {
   Ty to = Ty::none, from = Ty::none;
@@ -289,9 +319,9 @@ Result<Form> read_form(Decoder& d) {
   Form f;
   if (m.take("rs")) return d.unsupported("stochastic rounding (it needs sm_100)");
   const int rounding = m.take_one({"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"});
-  static constexpr Rounding kRoundings[] = {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up,
-                                            Rounding::nearest_away, Rounding::nearest_even, Rounding::zero,
-                                            Rounding::down, Rounding::up};
+  static constexpr Rounding kRoundings[] = {
+      Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up, Rounding::nearest_away,
+      Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up};
   if (rounding >= 0) {
     f.rounds = true;
     f.rounding = kRoundings[rounding];
@@ -318,18 +348,19 @@ Result<void> decode_cvt(Decoder& d) {
     return d.bad("a conversion from an integer needs .rn, .rz, .rm or .rp");
   }
   if (!tf && !ff && f.rounds) return d.bad("integers are not rounded");
-  if (tf && ff && f.integral && f.to != f.from) return d.bad("rounding to an integral value needs the same type");
+  if (tf && ff && f.integral && f.to != f.from)
+    return d.bad("rounding to an integral value needs the same type");
   if (tf && ff && !f.rounds && ty_bits(f.to) < ty_bits(f.from)) return d.bad("needs .rn, .rz, .rm or .rp");
   PTXBENCH_TRY(d.expect_operands(2));
   const ptx::Operand& to = d.instruction().operands[0];
   const ptx::Operand& from = d.instruction().operands[1];
   const unsigned to_bits = ty_bits(f.to), from_bits = ty_bits(f.from);
-  const unsigned to_register = std::max(register_width(d, to), to_bits);
+  const unsigned to_register = std::max(d.register_bits(to), to_bits);
 
   Emit e;
   const bool widen = to_register == 64 && to_bits < 64;
   Operand narrow = kNoOperand;
-  if (register_width(d, from) == 64 && from_bits < 64) {
+  if (d.register_bits(from) == 64 && from_bits < 64) {
     Emit cut;
     narrow = d.temporary(32);
     cut.operands = {narrow};

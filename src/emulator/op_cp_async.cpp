@@ -95,7 +95,7 @@ Flow run_copy(Exec& x) {
                          std::to_string(x.op.a) + "; it must not be larger");
     c.read = (ignored >> lane & 1) != 0 ? 0 : static_cast<std::uint8_t>(size);
   }
-  op->join(copy_groups(x.cluster, x.warp).cp_async, x.mask);
+  op->join(copy_groups(x.warp), &CopyGroups::cp_async, x.mask);
   x.cluster.async->issue(std::move(op), x.run);
   return x.run.failed() ? Flow::stop : Flow::next;
 }
@@ -145,14 +145,13 @@ Result<void> decode_copy(Decoder& d) {
 // ---------------------------------------------------------------------------------------------------
 
 Flow run_commit(Exec& x) {
-  CopyGroups& groups = copy_groups(x.cluster, x.warp);
+  CopyGroups& groups = *copy_groups(x.warp);
   for_lanes(x.mask, [&](int lane) { ++groups.cp_async.committed[static_cast<unsigned>(lane)]; });
   return Flow::next;
 }
 
 Flow run_wait(Exec& x) {
-  return wait_for_groups(x, copy_groups(x.cluster, x.warp).cp_async, static_cast<std::uint32_t>(x.op.imm),
-                         false);
+  return wait_for_groups(x, copy_groups(x.warp)->cp_async, static_cast<std::uint32_t>(x.op.imm), false);
 }
 
 Result<void> decode_commit(Decoder& d) {
@@ -192,7 +191,7 @@ class ArriveAfterCopies final : public AsyncOp {
  public:
   Mask lanes = 0;
   std::array<std::uint32_t, kLanes> offsets{};  // of the objects, in the issuing CTA
-  const CopyGroups* groups = nullptr;
+  std::shared_ptr<const CopyGroups> groups;
 
   bool ready(const Cluster&) const override {
     for (const GroupedOp* op : groups->cp_async.pending)
@@ -221,7 +220,7 @@ Flow run_arrive(Exec& x) {
   auto op = std::make_unique<ArriveAfterCopies>();
   set_issuer(*op, x, -1);
   op->lanes = x.mask;
-  op->groups = &copy_groups(x.cluster, x.warp);
+  op->groups = copy_groups(x.warp);
   op->touches_ctas = std::uint64_t{1} << x.cta.rank;
   const bool generic = (x.op.c & kGenericTo) != 0;
   for (Mask m = x.mask; m != 0; m &= m - 1) {

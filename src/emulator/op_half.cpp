@@ -1,5 +1,5 @@
-// Arithmetic of f16 and bf16, alone or in pairs. A scalar is the low half of its lane; the upper half is zero and
-// stays so.
+// Arithmetic of f16 and bf16, alone or in pairs. A scalar is the low half of its lane; the upper half is zero
+// and stays so.
 #include "emulator/approx.hpp"
 #include "emulator/op_lanes.hpp"
 #include "emulator/op_modes.hpp"
@@ -89,8 +89,10 @@ Result<HalfForm> read_form(Decoder& d, bool fused) {
   PTXBENCH_TRY_ASSIGN(f.type, m.type());
   PTXBENCH_TRY(m.finish(d));
   if (!is_half(f.type)) return d.bad("the instruction has no such type");
-  if (!is_f16(f.type) && (f.mode & (kFlushMode | kSaturateMode)) != 0) return d.bad(".bf16 has neither .ftz nor .sat");
-  if ((f.mode & kSaturateMode) != 0 && (f.mode & kReluMode) != 0) return d.bad(".sat and .relu exclude each other");
+  if (!is_f16(f.type) && (f.mode & (kFlushMode | kSaturateMode)) != 0)
+    return d.bad(".bf16 has neither .ftz nor .sat");
+  if ((f.mode & kSaturateMode) != 0 && (f.mode & kReluMode) != 0)
+    return d.bad(".sat and .relu exclude each other");
   if (fused && !rounds) return d.bad("needs .rn");
   return f;
 }
@@ -158,14 +160,19 @@ Result<void> decode_fma_half(Decoder& d) {
   e.c = f.mode;
   const Ty source = source_type(f.type);
   PTXBENCH_TRY(plain_operands(d, e, ty_bits(f.type), {source, source, source}));
-  return emit_typed(d, e, is_f16(f.type) ? &run_half_ternary<fma_f16x2> : &run_half_ternary<fma_bf16x2>, "half");
+  return emit_typed(d, e, is_f16(f.type) ? &run_half_ternary<fma_f16x2> : &run_half_ternary<fma_bf16x2>,
+                    "half");
 }
 Result<void> decode_min_half(Decoder& d) { return decode_min_max<min_f16x2, min_bf16x2>(d); }
 Result<void> decode_max_half(Decoder& d) { return decode_min_max<max_f16x2, max_bf16x2>(d); }
 Result<void> decode_abs_half(Decoder& d) { return decode_sign<AbsF16, AbsBf16>(d); }
 Result<void> decode_neg_half(Decoder& d) { return decode_sign<NegF16, NegBf16>(d); }
-Result<void> decode_ex2_half(Decoder& d) { return decode_function<ex2_approx_f16x2, ex2_approx_bf16x2>(d, true); }
-Result<void> decode_tanh_half(Decoder& d) { return decode_function<tanh_approx_f16x2, tanh_approx_bf16x2>(d, false); }
+Result<void> decode_ex2_half(Decoder& d) {
+  return decode_function<ex2_approx_f16x2, ex2_approx_bf16x2>(d, true);
+}
+Result<void> decode_tanh_half(Decoder& d) {
+  return decode_function<tanh_approx_f16x2, tanh_approx_bf16x2>(d, false);
+}
 
 void register_half(InstructionTable&) {}  // their opcodes are shared: op_arithmetic.cpp
 

@@ -1,5 +1,5 @@
-// Integer arithmetic: add, sub, mul, mad, mul24, mad24, div, rem, abs, neg, min, max, sad, dp4a, dp2a, also on two
-// 16-bit halves.
+// Integer arithmetic: add, sub, mul, mad, mul24, mad24, div, rem, abs, neg, min, max, sad, dp4a, dp2a, also
+// on two 16-bit halves.
 #include "emulator/op_lanes.hpp"
 
 #include <limits>
@@ -13,7 +13,8 @@ using Wrap = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned
 template <class T>
 using Twice = std::conditional_t<
     std::is_signed_v<T>,
-    std::conditional_t<sizeof(T) == 2, std::int32_t, std::conditional_t<sizeof(T) == 4, std::int64_t, __int128>>,
+    std::conditional_t<sizeof(T) == 2, std::int32_t,
+                       std::conditional_t<sizeof(T) == 4, std::int64_t, __int128>>,
     std::conditional_t<sizeof(T) == 2, std::uint32_t,
                        std::conditional_t<sizeof(T) == 4, std::uint64_t, unsigned __int128>>>;
 
@@ -33,10 +34,14 @@ PTXBENCH_INLINE std::int32_t clamp32(std::int64_t v) {
   return static_cast<std::int32_t>(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
 }
 struct AddSaturated {
-  PTXBENCH_INLINE std::int32_t operator()(std::int32_t a, std::int32_t b) const { return clamp32(std::int64_t{a} + b); }
+  PTXBENCH_INLINE std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    return clamp32(std::int64_t{a} + b);
+  }
 };
 struct SubSaturated {
-  PTXBENCH_INLINE std::int32_t operator()(std::int32_t a, std::int32_t b) const { return clamp32(std::int64_t{a} - b); }
+  PTXBENCH_INLINE std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    return clamp32(std::int64_t{a} - b);
+  }
 };
 struct MulLow {
   template <class T>
@@ -84,7 +89,9 @@ struct MadWide {
 template <class T>
 PTXBENCH_INLINE std::int64_t product24(T a, T b) {
   if constexpr (std::is_signed_v<T>) {
-    const auto extend = [](T v) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(v) << 8) >> 8; };
+    const auto extend = [](T v) {
+      return static_cast<std::int32_t>(static_cast<std::uint32_t>(v) << 8) >> 8;
+    };
     return std::int64_t{extend(a)} * extend(b);
   } else {
     return static_cast<std::int64_t>(std::uint64_t{a & 0xffffff} * (b & 0xffffff));
@@ -120,7 +127,8 @@ struct Mad24HighSaturated {
   }
 };
 
-// PTX leaves division by zero to the machine, which gives all ones; the remainder is then a.
+// PTX leaves division by zero to the machine, which gives all ones for the quotient and the remainder
+// (measured).
 struct Divide {
   template <class T>
   T operator()(T a, T b) const {
@@ -134,7 +142,7 @@ struct Divide {
 struct Remainder {
   template <class T>
   T operator()(T a, T b) const {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(-1);
     if constexpr (std::is_signed_v<T>) {
       if (b == -1) return 0;
     }
@@ -234,28 +242,42 @@ Result<void> decode_add_sub(Decoder& d) {
 
 Handler mul_wide(Ty type) {
   switch (type) {
-    case Ty::u16: return &run_binary<MulWide, std::uint32_t, std::uint16_t, std::uint16_t>;
-    case Ty::s16: return &run_binary<MulWide, std::int32_t, std::int16_t, std::int16_t>;
-    case Ty::u32: return run_mul_wide_u32;
-    case Ty::s32: return run_mul_wide_s32;
-    default: return nullptr;
+    case Ty::u16:
+      return &run_binary<MulWide, std::uint32_t, std::uint16_t, std::uint16_t>;
+    case Ty::s16:
+      return &run_binary<MulWide, std::int32_t, std::int16_t, std::int16_t>;
+    case Ty::u32:
+      return run_mul_wide_u32;
+    case Ty::s32:
+      return run_mul_wide_s32;
+    default:
+      return nullptr;
   }
 }
 Handler mad_wide(Ty type) {
   switch (type) {
-    case Ty::u16: return &run_ternary<MadWide, std::uint32_t, std::uint16_t, std::uint16_t, std::uint32_t>;
-    case Ty::s16: return &run_ternary<MadWide, std::int32_t, std::int16_t, std::int16_t, std::int32_t>;
-    case Ty::u32: return run_mad_wide_u32;
-    case Ty::s32: return run_mad_wide_s32;
-    default: return nullptr;
+    case Ty::u16:
+      return &run_ternary<MadWide, std::uint32_t, std::uint16_t, std::uint16_t, std::uint32_t>;
+    case Ty::s16:
+      return &run_ternary<MadWide, std::int32_t, std::int16_t, std::int16_t, std::int32_t>;
+    case Ty::u32:
+      return run_mad_wide_u32;
+    case Ty::s32:
+      return run_mad_wide_s32;
+    default:
+      return nullptr;
   }
 }
 Ty twice(Ty type) {
   switch (type) {
-    case Ty::u16: return Ty::u32;
-    case Ty::s16: return Ty::s32;
-    case Ty::u32: return Ty::u64;
-    default: return Ty::s64;
+    case Ty::u16:
+      return Ty::u32;
+    case Ty::s16:
+      return Ty::s32;
+    case Ty::u32:
+      return Ty::u64;
+    default:
+      return Ty::s64;
   }
 }
 
@@ -384,8 +406,12 @@ Result<void> decode_extremum(Decoder& d) {
 
 }  // namespace
 
-Result<void> decode_add_integer(Decoder& d) { return decode_add_sub<Add, run_add32, run_add64, AddSaturated>(d); }
-Result<void> decode_sub_integer(Decoder& d) { return decode_add_sub<Sub, run_sub32, run_sub64, SubSaturated>(d); }
+Result<void> decode_add_integer(Decoder& d) {
+  return decode_add_sub<Add, run_add32, run_add64, AddSaturated>(d);
+}
+Result<void> decode_sub_integer(Decoder& d) {
+  return decode_add_sub<Sub, run_sub32, run_sub64, SubSaturated>(d);
+}
 Result<void> decode_abs_integer(Decoder& d) { return decode_signed<Absolute>(d); }
 Result<void> decode_neg_integer(Decoder& d) { return decode_signed<Negate>(d); }
 Result<void> decode_min_integer(Decoder& d) { return decode_extremum<Minimum, run_min_s32>(d); }
@@ -419,7 +445,8 @@ Flow run_dp2a(Exec& x) {
   const bool sa = x.op.a != 0, sb = x.op.b != 0;
   const unsigned from = x.op.c;  // of b's bytes
   return ternary<U32, U32, U32, U32>(x, [=](U32 a, U32 b, U32 c) {
-    for (unsigned k = 0; k < 2; ++k) c += static_cast<U32>(element(a, k, 16, sa) * element(b, from + k, 8, sb));
+    for (unsigned k = 0; k < 2; ++k)
+      c += static_cast<U32>(element(a, k, 16, sa) * element(b, from + k, 8, sb));
     return c;
   });
 }

@@ -1,8 +1,8 @@
-// What the scalar families share: values of lanes in their types, loops over the 32 lanes, and the decoding of plain
-// `op.type d, a, b, c`.
+// What the scalar families share: values of lanes in their types, loops over the 32 lanes, and the decoding
+// of plain `op.type d, a, b, c`.
 //
-// Loops compute all lanes into a buffer before they write any, so that a destination may lie over a source. They are
-// forced inline: a handler marked PTXBENCH_CLONES then has them compiled for each instruction set.
+// Loops compute all lanes into a buffer before they write any, so that a destination may lie over a source.
+// They are forced inline: a handler marked PTXBENCH_CLONES then has them compiled for each instruction set.
 #pragma once
 
 #include "emulator/clones.hpp"
@@ -70,18 +70,19 @@ PTXBENCH_INLINE void fill_lanes(W* d, Mask mask, F f) {
 template <class D, class A, class F>
 PTXBENCH_INLINE Flow unary(Exec& x, F f) {
   const Word<A>* a = words<A>(x.src(1));
-  fill_lanes(words<D>(x.dst(0)), x.mask, [=](unsigned i) __attribute__((always_inline)) {
-    return to_word<D>(f(from_word<A>(a[i])));
-  });
+  fill_lanes(
+      words<D>(x.dst(0)),
+      x.mask, [=](unsigned i) __attribute__((always_inline)) { return to_word<D>(f(from_word<A>(a[i]))); });
   return Flow::next;
 }
 template <class D, class A, class B, class F>
 PTXBENCH_INLINE Flow binary(Exec& x, F f) {
   const Word<A>* a = words<A>(x.src(1));
   const Word<B>* b = words<B>(x.src(2));
-  fill_lanes(words<D>(x.dst(0)), x.mask, [=](unsigned i) __attribute__((always_inline)) {
-    return to_word<D>(f(from_word<A>(a[i]), from_word<B>(b[i])));
-  });
+  fill_lanes(
+      words<D>(x.dst(0)), x.mask, [=](unsigned i) __attribute__((always_inline)) {
+        return to_word<D>(f(from_word<A>(a[i]), from_word<B>(b[i])));
+      });
   return Flow::next;
 }
 template <class D, class A, class B, class C, class F>
@@ -89,9 +90,10 @@ PTXBENCH_INLINE Flow ternary(Exec& x, F f) {
   const Word<A>* a = words<A>(x.src(1));
   const Word<B>* b = words<B>(x.src(2));
   const Word<C>* c = words<C>(x.src(3));
-  fill_lanes(words<D>(x.dst(0)), x.mask, [=](unsigned i) __attribute__((always_inline)) {
-    return to_word<D>(f(from_word<A>(a[i]), from_word<B>(b[i]), from_word<C>(c[i])));
-  });
+  fill_lanes(
+      words<D>(x.dst(0)), x.mask, [=](unsigned i) __attribute__((always_inline)) {
+        return to_word<D>(f(from_word<A>(a[i]), from_word<B>(b[i]), from_word<C>(c[i])));
+      });
   return Flow::next;
 }
 
@@ -109,18 +111,28 @@ Flow run_ternary(Exec& x) {
   return ternary<D, A, B, C>(x, F{});
 }
 
-// Handlers for a functor whose operands all have the instruction's type; nullptr where the type is none of them.
-// b16, b32, b64 count as unsigned.
+// Handlers for a functor whose operands all have the instruction's type; nullptr where the type is none of
+// them. b16, b32, b64 count as unsigned.
 template <class F, template <class, class> class Pick>
 Handler by_integer(Ty type) {
   switch (type) {
-    case Ty::u16: case Ty::b16: return Pick<F, std::uint16_t>::run;
-    case Ty::u32: case Ty::b32: return Pick<F, std::uint32_t>::run;
-    case Ty::u64: case Ty::b64: return Pick<F, std::uint64_t>::run;
-    case Ty::s16: return Pick<F, std::int16_t>::run;
-    case Ty::s32: return Pick<F, std::int32_t>::run;
-    case Ty::s64: return Pick<F, std::int64_t>::run;
-    default: return nullptr;
+    case Ty::u16:
+    case Ty::b16:
+      return Pick<F, std::uint16_t>::run;
+    case Ty::u32:
+    case Ty::b32:
+      return Pick<F, std::uint32_t>::run;
+    case Ty::u64:
+    case Ty::b64:
+      return Pick<F, std::uint64_t>::run;
+    case Ty::s16:
+      return Pick<F, std::int16_t>::run;
+    case Ty::s32:
+      return Pick<F, std::int32_t>::run;
+    case Ty::s64:
+      return Pick<F, std::int64_t>::run;
+    default:
+      return nullptr;
   }
 }
 template <class F, class T>

@@ -157,13 +157,29 @@ Result<void> decode_shr(Decoder& d) {
   PTXBENCH_TRY(plain_operands(d, e, ty_bits(type), {type, Ty::u32}));
   Handler run = nullptr;
   switch (type) {
-    case Ty::b16: case Ty::u16: run = &run_binary<ShiftRight<std::uint16_t>, std::uint16_t, std::uint16_t, U32>; break;
-    case Ty::s16: run = &run_binary<ShiftRight<std::int16_t>, std::int16_t, std::int16_t, U32>; break;
-    case Ty::b32: case Ty::u32: run = run_shr_u32; break;
-    case Ty::s32: run = run_shr_s32; break;
-    case Ty::b64: case Ty::u64: run = run_shr_u64; break;
-    case Ty::s64: run = &run_binary<ShiftRight<std::int64_t>, std::int64_t, std::int64_t, U32>; break;
-    default: break;
+    case Ty::b16:
+    case Ty::u16:
+      run = &run_binary<ShiftRight<std::uint16_t>, std::uint16_t, std::uint16_t, U32>;
+      break;
+    case Ty::s16:
+      run = &run_binary<ShiftRight<std::int16_t>, std::int16_t, std::int16_t, U32>;
+      break;
+    case Ty::b32:
+    case Ty::u32:
+      run = run_shr_u32;
+      break;
+    case Ty::s32:
+      run = run_shr_s32;
+      break;
+    case Ty::b64:
+    case Ty::u64:
+      run = run_shr_u64;
+      break;
+    case Ty::s64:
+      run = &run_binary<ShiftRight<std::int64_t>, std::int64_t, std::int64_t, U32>;
+      break;
+    default:
+      break;
   }
   return emit_typed(d, e, run, "int");
 }
@@ -191,7 +207,8 @@ Result<void> decode_shf(Decoder& d) {
   return d.emit(e, "int");
 }
 
-// Bit a*4 + b*2 + c of @p table: choose by a between two functions of b and c, each of those by b between two of c.
+// Bit a*4 + b*2 + c of @p table: choose by a between two functions of b and c, each of those by b between two
+// of c.
 struct Lop3 {
   U32 low[4], flip[4];  // of c, by (a, b): its value where c is 0, and whether c flips it
   explicit Lop3(unsigned table) {

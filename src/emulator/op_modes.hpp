@@ -1,4 +1,5 @@
-// Modifiers of floating-point instructions, packed into a byte of the op, and results of functions over whole arrays.
+// Modifiers of floating-point instructions, packed into a byte of the op, and results of functions over whole
+// arrays.
 #pragma once
 
 #include "emulator/op_lanes.hpp"
@@ -23,7 +24,8 @@ struct FloatForm {
   bool rounds = false, sat = false;  // a rounding modifier is there; .sat is
 };
 inline FloatForm take_float_form(Modifiers& m) {
-  static constexpr Rounding kRoundings[] = {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up};
+  static constexpr Rounding kRoundings[] = {Rounding::nearest_even, Rounding::zero, Rounding::down,
+                                            Rounding::up};
   FloatForm f;
   const int rounding = m.take_one({"rn", "rz", "rm", "rp"});
   f.rounds = rounding >= 0;
@@ -34,7 +36,8 @@ inline FloatForm take_float_form(Modifiers& m) {
   return f;
 }
 inline Result<void> check_float_form(Decoder& d, const FloatForm& f, Ty type) {
-  if (type != Ty::f32 && type != Ty::f64 && type != Ty::f32x2) return d.bad("the instruction has no such type");
+  if (type != Ty::f32 && type != Ty::f64 && type != Ty::f32x2)
+    return d.bad("the instruction has no such type");
   if (type == Ty::f64 && (f.mode & ~kRoundingMode) != 0) return d.bad(".f64 has neither .ftz nor .sat");
   if (type == Ty::f32x2 && f.sat) return d.bad(".f32x2 has no .sat");
   return {};

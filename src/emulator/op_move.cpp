@@ -88,17 +88,15 @@ Flow run_pack(Exec& x) {
       out[i][k * bits / 64] |= v << (k * bits % 64);
     }
   });
-  for_lanes(x.mask, [&](int i) {
-    write(x, 0, total, static_cast<unsigned>(i), out[static_cast<unsigned>(i)]);
-  });
+  for_lanes(x.mask,
+            [&](int i) { write(x, 0, total, static_cast<unsigned>(i), out[static_cast<unsigned>(i)]); });
   return Flow::next;
 }
 Flow run_unpack(Exec& x) {
   const unsigned n = x.op.a, bits = x.op.b, total = n * bits;
   std::array<Wide, kLanes> in{};
-  for_lanes(x.mask, [&](int i) {
-    in[static_cast<unsigned>(i)] = read(x, n, total, static_cast<unsigned>(i));
-  });
+  for_lanes(x.mask,
+            [&](int i) { in[static_cast<unsigned>(i)] = read(x, n, total, static_cast<unsigned>(i)); });
   for_lanes(x.mask, [&](int lane) {
     const unsigned i = static_cast<unsigned>(lane);
     for (unsigned k = 0; k < n; ++k) {
@@ -112,11 +110,16 @@ Flow run_unpack(Exec& x) {
 
 Ty bits_type(unsigned bits) {
   switch (bits) {
-    case 8: return Ty::b8;
-    case 16: return Ty::b16;
-    case 32: return Ty::b32;
-    case 64: return Ty::b64;
-    default: return Ty::b128;
+    case 8:
+      return Ty::b8;
+    case 16:
+      return Ty::b16;
+    case 32:
+      return Ty::b32;
+    case 64:
+      return Ty::b64;
+    default:
+      return Ty::b128;
   }
 }
 
@@ -162,7 +165,9 @@ Result<void> decode_mov(Decoder& d) {
       }
       e.destinations = static_cast<std::uint16_t>(n);
       PTXBENCH_TRY(d.src(e, 1, bits_type(bits)));
-      e.run = n == 2 && element == 32 ? run_unpack_2x32 : n == 2 && element == 16 ? run_unpack_2x16 : run_unpack;
+      e.run = n == 2 && element == 32   ? run_unpack_2x32
+              : n == 2 && element == 16 ? run_unpack_2x16
+                                        : run_unpack;
     }
     return d.emit(e, "int");
   }
@@ -172,7 +177,8 @@ Result<void> decode_mov(Decoder& d) {
   return d.emit(e, "int");
 }
 
-// --- selections -------------------------------------------------------------------------------------------------
+// --- selections
+// -------------------------------------------------------------------------------------------------
 
 template <class W>
 PTXBENCH_INLINE Flow select_lanes(Exec& x) {
@@ -181,8 +187,10 @@ PTXBENCH_INLINE Flow select_lanes(Exec& x) {
   const Mask p = x.pred(3);
   W choose[kLanes];
   for (unsigned i = 0; i < kLanes; ++i) choose[i] = (p & (Mask{1} << i)) != 0 ? ~W{0} : 0;
-  fill_lanes(words<W>(x.dst(0)), x.mask, [&](unsigned i) { return (a[i] & choose[i]) | (b[i] & ~choose[i]); });
-  x.set_undefined(0, (x.undefined_of(x.operand(1)) & p) | (x.undefined_of(x.operand(2)) & ~p) | x.pred_undefined(3));
+  fill_lanes(words<W>(x.dst(0)), x.mask,
+             [&](unsigned i) { return (a[i] & choose[i]) | (b[i] & ~choose[i]); });
+  x.set_undefined(
+      0, (x.undefined_of(x.operand(1)) & p) | (x.undefined_of(x.operand(2)) & ~p) | x.pred_undefined(3));
   return Flow::next;
 }
 PTXBENCH_CLONES Flow run_selp32(Exec& x) { return select_lanes<std::uint32_t>(x); }
@@ -201,7 +209,11 @@ Result<void> decode_selp(Decoder& d) {
   PTXBENCH_TRY_ASSIGN(const Operand p, d.pred_src(d.instruction().operands[3]));
   e.operands.push_back(p);
   e.flags = kNone;  // the operand that is not chosen does not count
-  return emit_typed(d, e, bits == 64 ? run_selp64 : bits <= 32 && type != Ty::pred ? run_selp32 : nullptr, "int");
+  return emit_typed(d, e,
+                    bits == 64                       ? run_selp64
+                    : bits <= 32 && type != Ty::pred ? run_selp32
+                                                     : nullptr,
+                    "int");
 }
 
 // c >= 0 chooses a; NaN does not. A denormal that .ftz flushes is zero, hence >= 0.
@@ -234,7 +246,8 @@ Result<void> decode_slct(Decoder& d) {
   return emit_typed(d, e, bits == 64 ? &run_slct<std::uint64_t> : &run_slct<std::uint32_t>, "int");
 }
 
-// --- prmt -------------------------------------------------------------------------------------------------------
+// --- prmt
+// -------------------------------------------------------------------------------------------------------
 
 enum PrmtMode : std::uint8_t { kIndex, kF4e, kB4e, kRc8, kEcl, kEcr, kRc16 };
 
@@ -273,7 +286,9 @@ Flow run_prmt(Exec& x) {
 Flow run_prmt_mode(Exec& x) {
   const unsigned mode = x.op.a;
   return ternary<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>(
-      x, [=](std::uint32_t a, std::uint32_t b, std::uint32_t c) { return permute(a, b, prmt_selector(mode, c)); });
+      x, [=](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+        return permute(a, b, prmt_selector(mode, c));
+      });
 }
 // A constant selector without sign bits, held in op.imm: for each byte one shift and mask, which vectorises.
 PTXBENCH_CLONES Flow run_prmt_constant(Exec& x) {
@@ -289,9 +304,11 @@ PTXBENCH_CLONES Flow run_prmt_constant(Exec& x) {
   }
   const std::uint32_t *p0 = from[0], *p1 = from[1], *p2 = from[2], *p3 = from[3];
   const unsigned s0 = shift[0], s1 = shift[1], s2 = shift[2], s3 = shift[3];
-  fill_lanes(x.dst(0), x.mask, [=](unsigned i) __attribute__((always_inline)) {
-    return (p0[i] >> s0 & 0xff) | (p1[i] >> s1 & 0xff) << 8 | (p2[i] >> s2 & 0xff) << 16 | (p3[i] >> s3) << 24;
-  });
+  fill_lanes(
+      x.dst(0), x.mask, [=](unsigned i) __attribute__((always_inline)) {
+        return (p0[i] >> s0 & 0xff) | (p1[i] >> s1 & 0xff) << 8 | (p2[i] >> s2 & 0xff) << 16 |
+               (p3[i] >> s3) << 24;
+      });
   return Flow::next;
 }
 Result<void> decode_prmt(Decoder& d) {
@@ -314,7 +331,8 @@ Result<void> decode_prmt(Decoder& d) {
   return d.emit(e, "int");
 }
 
-// --- createpolicy -----------------------------------------------------------------------------------------------
+// --- createpolicy
+// -----------------------------------------------------------------------------------------------
 
 // A cache policy is a hint that nothing here reads: any value will do.
 Flow run_createpolicy(Exec& x) {
@@ -342,6 +360,7 @@ Result<void> decode_createpolicy(Decoder& d) {
   } else {
     return d.bad("needs .fractional, .range or .cvt");
   }
+  m.take("L2");
   while (m.take_prefix("L2::")) {
   }
   PTXBENCH_TRY(m.finish(d));

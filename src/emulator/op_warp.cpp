@@ -1,7 +1,7 @@
 // Collectives of a warp: shfl.sync, vote.sync, match.sync, redux.sync, activemask.
 //
-// Each thread names the members in a mask of its own. Threads that meet at the instruction with different masks are
-// different groups; each group runs when all of its members that have not exited are there.
+// Each thread names the members in a mask of its own. Threads that meet at the instruction with different
+// masks are different groups; each group runs when all of its members that have not exited are there.
 #include "emulator/op_lanes.hpp"
 
 #include <cstdio>
@@ -19,8 +19,8 @@ std::string hex(U32 v) {
   return text;
 }
 
-// Calls f(group) for the lanes of each mask; @p members is the operand's number. Flow::next where all groups are
-// complete, else what the handler has to return, before any call.
+// Calls f(group) for the lanes of each mask; @p members is the operand's number. Flow::next where all groups
+// are complete, else what the handler has to return, before any call.
 template <class F>
 PTXBENCH_INLINE Flow for_groups(Exec& x, unsigned members, F f) {
   const U32* masks = x.src(members);
@@ -50,7 +50,8 @@ PTXBENCH_INLINE Flow for_groups(Exec& x, unsigned members, F f) {
   return Flow::next;
 }
 
-// --- shfl ----------------------------------------------------------------------------------------------------------
+// --- shfl
+// ----------------------------------------------------------------------------------------------------------
 
 enum Shuffle : std::uint8_t { kUp, kDown, kBfly, kIdx };
 
@@ -63,7 +64,8 @@ template <class F>
 PTXBENCH_INLINE void route(Route& r, const U32* b, const U32* c, F source, bool up) {
   std::uint8_t fits[kLanes];
   for (unsigned i = 0; i < kLanes; ++i) {
-    const std::int32_t segment = static_cast<std::int32_t>(c[i] >> 8 & 31), lane = static_cast<std::int32_t>(i);
+    const std::int32_t segment = static_cast<std::int32_t>(c[i] >> 8 & 31),
+                       lane = static_cast<std::int32_t>(i);
     const std::int32_t bound = (lane & segment) | (static_cast<std::int32_t>(c[i] & 31) & ~segment);
     const std::int32_t j = source(lane, static_cast<std::int32_t>(b[i] & 31), segment);
     const bool ok = up ? j >= bound : j <= bound;
@@ -88,10 +90,22 @@ PTXBENCH_CLONES Flow run_shfl(Exec& x) {
   Route r;
   using S = std::int32_t;
   switch (x.op.a) {
-    case kUp: route(r, b, c, [](S lane, S n, S) { return lane - n; }, true); break;
-    case kDown: route(r, b, c, [](S lane, S n, S) { return lane + n; }, false); break;
-    case kBfly: route(r, b, c, [](S lane, S n, S) { return lane ^ n; }, false); break;
-    default: route(r, b, c, [](S lane, S n, S segment) { return (lane & segment) | (n & ~segment); }, false); break;
+    case kUp:
+      route(
+          r, b, c, [](S lane, S n, S) { return lane - n; }, true);
+      break;
+    case kDown:
+      route(
+          r, b, c, [](S lane, S n, S) { return lane + n; }, false);
+      break;
+    case kBfly:
+      route(
+          r, b, c, [](S lane, S n, S) { return lane ^ n; }, false);
+      break;
+    default:
+      route(
+          r, b, c, [](S lane, S n, S segment) { return (lane & segment) | (n & ~segment); }, false);
+      break;
   }
   const Mask undefined_a = x.undefined_of(x.operand(1));
   const Mask undefined_route = x.undefined_of(x.operand(2)) | x.undefined_of(x.operand(3));
@@ -105,7 +119,8 @@ PTXBENCH_CLONES Flow run_shfl(Exec& x) {
   }
   alignas(64) U32 values[kLanes];
   for (unsigned i = 0; i < kLanes; ++i) values[i] = a[i];
-  fill_lanes(x.dst(0), x.mask, [&](unsigned i) __attribute__((always_inline)) { return values[r.from[i] & 31]; });
+  fill_lanes(
+      x.dst(0), x.mask, [&](unsigned i) __attribute__((always_inline)) { return values[r.from[i] & 31]; });
   x.set_undefined(0, undefined);
   x.set_pred(5, r.in_range, undefined_route);
   return Flow::next;
@@ -142,7 +157,8 @@ Result<void> decode_shfl(Decoder& d) {
   return d.emit(e, "shuffle");
 }
 
-// --- vote ----------------------------------------------------------------------------------------------------------
+// --- vote
+// ----------------------------------------------------------------------------------------------------------
 
 enum Vote : std::uint8_t { kAll, kAny, kUni, kBallot };
 
@@ -194,7 +210,8 @@ Result<void> decode_vote(Decoder& d) {
   const bool ballot = m.take("b32");
   if (!ballot) m.take("pred");
   PTXBENCH_TRY(m.finish(d));
-  if (mode < 0 || ballot != (mode == kBallot)) return d.bad("needs .all.pred, .any.pred, .uni.pred or .ballot.b32");
+  if (mode < 0 || ballot != (mode == kBallot))
+    return d.bad("needs .all.pred, .any.pred, .uni.pred or .ballot.b32");
   PTXBENCH_TRY(d.expect_operands(3));
   const auto& operands = d.instruction().operands;
   Emit e;
@@ -217,7 +234,8 @@ Result<void> decode_vote(Decoder& d) {
   return d.emit(e, "vote");
 }
 
-// --- match ---------------------------------------------------------------------------------------------------------
+// --- match
+// ---------------------------------------------------------------------------------------------------------
 
 // Operands: d, a, members, then p. op.a: all.
 template <class W>
@@ -276,7 +294,8 @@ Result<void> decode_match(Decoder& d) {
   return d.emit(e, "vote");
 }
 
-// --- redux ---------------------------------------------------------------------------------------------------------
+// --- redux
+// ---------------------------------------------------------------------------------------------------------
 
 enum Reduction : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor };
 
@@ -293,12 +312,23 @@ Flow run_redux(Exec& x) {
     for_lanes(group & (group - 1), [&](int i) {
       const U32 v = a[i];
       switch (x.op.a) {
-        case kAdd: r += v; break;
-        case kMin: r = (v ^ flip) < (r ^ flip) ? v : r; break;
-        case kMax: r = (v ^ flip) > (r ^ flip) ? v : r; break;
-        case kAnd: r &= v; break;
-        case kOr: r |= v; break;
-        default: r ^= v;
+        case kAdd:
+          r += v;
+          break;
+        case kMin:
+          r = (v ^ flip) < (r ^ flip) ? v : r;
+          break;
+        case kMax:
+          r = (v ^ flip) > (r ^ flip) ? v : r;
+          break;
+        case kAnd:
+          r &= v;
+          break;
+        case kOr:
+          r |= v;
+          break;
+        default:
+          r ^= v;
       }
     });
     for_lanes(group, [&](int i) { result[i] = r; });
@@ -318,7 +348,8 @@ Result<void> decode_redux(Decoder& d) {
   PTXBENCH_TRY(m.finish(d));
   const bool bits = what >= kAnd;
   if (what < 0) return d.bad("needs a reduction");
-  if (bits ? type != Ty::b32 : type != Ty::u32 && type != Ty::s32) return d.bad("the instruction has no such type");
+  if (bits ? type != Ty::b32 : type != Ty::u32 && type != Ty::s32)
+    return d.bad("the instruction has no such type");
   Emit e;
   PTXBENCH_TRY(plain_operands(d, e, 32, {type, Ty::b32}));
   e.flags = kNone;
@@ -328,7 +359,8 @@ Result<void> decode_redux(Decoder& d) {
   return d.emit(e, "redux");
 }
 
-// --- activemask ----------------------------------------------------------------------------------------------------
+// --- activemask
+// ----------------------------------------------------------------------------------------------------
 
 Flow run_activemask(Exec& x) {
   const U32 mask = x.mask;

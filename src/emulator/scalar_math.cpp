@@ -4,6 +4,7 @@
 #include "emulator/f64_rounding.hpp"
 #include "emulator/rounding.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 // f32: to nearest the host's own operation; in the other modes an f64 that is exact, or rounded so that
@@ -43,12 +44,17 @@ u32 round_to_f32(double v, Rounding rounding) {
   });
 }
 
-// p + c in any mode, p a product or a number.
-u32 add_rounded(double p, double c, Rounding rounding) {
-  double s = add_to_odd(p, c);
+// p + c, p a product or a number, to be rounded in that mode.
+double add_for(double p, double c, Rounding rounding) {
+  const double s = add_to_odd(p, c);
   // An exact zero of two signs is +0, or -0 where rounding is down.
-  if (s == 0.0 && rounding == Rounding::down && std::signbit(p) != std::signbit(c)) s = -0.0;
-  return round_to_f32(s, rounding);
+  return s == 0.0 && rounding == Rounding::down && std::signbit(p) != std::signbit(c) ? -0.0 : s;
+}
+
+// A result that rounds like the exact one. What is subnormal before it is rounded is flushed.
+u32 finished_f64(double v, FloatMode mode) {
+  const u32 out = round_to_f32(v, mode.rounding);
+  return finished(mode.ftz && std::fabs(v) < 0x1p-126 ? out & kSign : out, mode);
 }
 
 double f64_of(u32 v) { return f64_value(f64_from_f32_bits(v)); }
@@ -103,8 +109,13 @@ PTXBENCH_FMA_LANES(fma_avx512, __attribute__((target("avx512f,avx512vl,avx512bw,
                    canonical(__builtin_fmaf(value_of(a), value_of(b), value_of(c))))
 #endif
 
-u32 fma_rounded(u32 a, u32 b, u32 c, Rounding rounding) {
-  return add_rounded(f64_of(a) * f64_of(b), f64_of(c), rounding);
+// Where flushing depends on the exact result: products and quotients that were rounded up to the least normal
+// number.
+PTXBENCH_INLINE bool on_the_edge(u32 v, FloatMode mode) { return mode.ftz && (v & kMagnitude) == 0x00800000; }
+bool any_on_the_edge(const u32* d, FloatMode mode) {
+  bool any = false;
+  for (int i = 0; i < kLaneCount; ++i) any |= on_the_edge(d[i], mode);
+  return any;
 }
 
 // Halves. Sums and products of f16 in f32, and sums of bf16, are exact or have bits enough that rounding
@@ -112,26 +123,32 @@ u32 fma_rounded(u32 a, u32 b, u32 c, Rounding rounding) {
 struct F16 {
   static constexpr u32 kInfinity = 0x7c00, kMinNormal = 0x0400, kUnit = 0x3c00;
   PTXBENCH_INLINE static float widen(u32 h) { return value_of(widen_f16(h)); }
-  PTXBENCH_INLINE static u32 narrow(float v) { return nearest_f16(std::bit_cast<u32>(v)); }
-  PTXBENCH_INLINE static u32 multiply(u32 a, u32 b) { return narrow(widen(a) * widen(b)); }
-  PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c) {
+  // What is subnormal before it is rounded is flushed.
+  PTXBENCH_INLINE static u32 narrow(float v, HalfMode mode) {
+    const u32 bits = std::bit_cast<u32>(v), out = nearest_f16(bits);
+    return mode.ftz && (bits & kMagnitude) < 0x38800000 ? out & 0x8000 : out;  // 2^-14
+  }
+  PTXBENCH_INLINE static u32 multiply(u32 a, u32 b, HalfMode mode) {
+    return narrow(widen(a) * widen(b), mode);
+  }
+  PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c, HalfMode mode) {
     const float p = widen(a) * widen(b), w = widen(c), s = p + w, t = s - p;  // to odd, as add_to_odd does
     const float error = (p - (s - t)) + (w - t);
     const u32 bits = std::bit_cast<u32>(s), step = (error > 0.0f) == (s > 0.0f) ? 1 : ~0u;
     const bool inexact = error > 0.0f || error < 0.0f;
-    return nearest_f16(inexact && (bits & 1) == 0 ? bits + step : bits);
+    return narrow(value_of(inexact && (bits & 1) == 0 ? bits + step : bits), mode);
   }
 };
-struct Bf16 {
+struct Bf16 {  // PTX has no ftz for it
   static constexpr u32 kInfinity = 0x7f80, kMinNormal = 0x0080, kUnit = 0x3f80;
   PTXBENCH_INLINE static float widen(u32 h) { return value_of(h << 16); }
   PTXBENCH_INLINE static double widen64(u32 h) { return static_cast<double>(value_of(h << 16)); }
-  PTXBENCH_INLINE static u32 narrow(float v) { return nearest_bf16(std::bit_cast<u32>(v)); }
+  PTXBENCH_INLINE static u32 narrow(float v, HalfMode) { return nearest_bf16(std::bit_cast<u32>(v)); }
   PTXBENCH_INLINE static u32 narrow64(double v) {
     return static_cast<u32>(round_f64<kShapeBf16, Rounding::nearest_even>(f64_bits(v)));
   }
-  PTXBENCH_INLINE static u32 multiply(u32 a, u32 b) { return narrow64(widen64(a) * widen64(b)); }
-  PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c) {
+  PTXBENCH_INLINE static u32 multiply(u32 a, u32 b, HalfMode) { return narrow64(widen64(a) * widen64(b)); }
+  PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c, HalfMode) {
     return narrow64(add_to_odd(widen64(a) * widen64(b), widen64(c)));
   }
 };
@@ -146,7 +163,6 @@ PTXBENCH_INLINE u32 half_prepared(u32 h, HalfMode mode) {
 }
 template <typename H>
 PTXBENCH_INLINE u32 half_finished(u32 h, HalfMode mode) {
-  h = mode.ftz ? half_flushed<H>(h) : h;
   const bool nan = (h & 0x7fff) > H::kInfinity, negative = (h & 0x8000) != 0;
   h = mode.relu && negative && !nan ? 0 : h;
   const u32 saturated = nan || negative ? 0 : h > H::kUnit ? H::kUnit : h;
@@ -175,18 +191,18 @@ PTXBENCH_INLINE u32 half_finished(u32 h, HalfMode mode) {
         const u32 a = half_prepared<H>(x[i] >> shift & 0xffff, mode);                          \
         const u32 b = half_prepared<H>(y[i] >> shift & 0xffff, mode);                          \
         const u32 c = half_prepared<H>(z[i] >> shift & 0xffff, mode);                          \
-        out |= half_finished<H>(H::multiply_add(a, b, c), mode) << shift;                      \
+        out |= half_finished<H>(H::multiply_add(a, b, c, mode), mode) << shift;                \
       }                                                                                        \
       d[i] = out;                                                                              \
     }                                                                                          \
   }
-PTXBENCH_HALF_LANES(lanes_add_f16, F16, F16::narrow(F16::widen(a) + F16::widen(b)))
-PTXBENCH_HALF_LANES(lanes_sub_f16, F16, F16::narrow(F16::widen(a) - F16::widen(b)))
-PTXBENCH_HALF_LANES(lanes_mul_f16, F16, F16::multiply(a, b))
+PTXBENCH_HALF_LANES(lanes_add_f16, F16, F16::narrow(F16::widen(a) + F16::widen(b), mode))
+PTXBENCH_HALF_LANES(lanes_sub_f16, F16, F16::narrow(F16::widen(a) - F16::widen(b), mode))
+PTXBENCH_HALF_LANES(lanes_mul_f16, F16, F16::multiply(a, b, mode))
 PTXBENCH_HALF_FMA_LANES(lanes_fma_f16, F16)
-PTXBENCH_HALF_LANES(lanes_add_bf16, Bf16, Bf16::narrow(Bf16::widen(a) + Bf16::widen(b)))
-PTXBENCH_HALF_LANES(lanes_sub_bf16, Bf16, Bf16::narrow(Bf16::widen(a) - Bf16::widen(b)))
-PTXBENCH_HALF_LANES(lanes_mul_bf16, Bf16, Bf16::multiply(a, b))
+PTXBENCH_HALF_LANES(lanes_add_bf16, Bf16, Bf16::narrow(Bf16::widen(a) + Bf16::widen(b), mode))
+PTXBENCH_HALF_LANES(lanes_sub_bf16, Bf16, Bf16::narrow(Bf16::widen(a) - Bf16::widen(b), mode))
+PTXBENCH_HALF_LANES(lanes_mul_bf16, Bf16, Bf16::multiply(a, b, mode))
 PTXBENCH_HALF_FMA_LANES(lanes_fma_bf16, Bf16)
 
 // min and max compare patterns: as signed integers with the magnitude of negative ones complemented they have
@@ -238,14 +254,17 @@ PTXBENCH_HALF_EXTREME_LANES(lanes_max_bf16, kOrderBf16, true)
 template <bool take_larger>
 u64 extreme_f64(u64 a, u64 b) {
   const bool a_nan = (a & ~kSignF64) > kInfF64, b_nan = (b & ~kSignF64) > kInfF64;
-  if (a_nan && b_nan) return kNanF64;
+  if (a_nan && b_nan) return b | 0x0008000000000000;
   if (a_nan || b_nan) return a_nan ? b : a;
   const i64 key_a = static_cast<i64>((a & kSignF64) != 0 ? ~(a & ~kSignF64) : a);
   const i64 key_b = static_cast<i64>((b & kSignF64) != 0 ? ~(b & ~kSignF64) : b);
   return (key_a > key_b) == take_larger ? a : b;
 }
 
-u64 canonical64(double v) { return v != v ? kNanF64 : f64_bits(v); }
+constexpr u64 kQuietF64 = 0x0008000000000000;
+bool is_nan64(u64 v) { return (v & ~kSignF64) > kInfF64; }
+// f64 keeps payloads: a NaN operand becomes quiet and is the result. A new NaN is 0xfff8000000000000.
+u64 made_f64(double v) { return v != v ? kNanF64 : f64_bits(v); }
 
 u32 of_pair(u32 (*f)(u32, bool), u32 v, bool ftz) { return f(v & 0xffff, ftz) | f(v >> 16, ftz) << 16; }
 template <Order32 order, bool negate>
@@ -259,35 +278,41 @@ u32 half_sign(u32 h, bool ftz) {
 
 u32 add_f32(u32 a, u32 b, FloatMode mode) {
   a = prepared(a, mode), b = prepared(b, mode);
-  return finished(to_nearest(mode) ? canonical(value_of(a) + value_of(b))
-                                   : add_rounded(f64_of(a), f64_of(b), mode.rounding),
-                  mode);
+  if (to_nearest(mode))
+    return finished(canonical(value_of(a) + value_of(b)), mode);  // what is subnormal is exact
+  return finished_f64(add_for(f64_of(a), f64_of(b), mode.rounding), mode);
 }
 u32 sub_f32(u32 a, u32 b, FloatMode mode) { return add_f32(a, b ^ kSign, mode); }
 u32 mul_f32(u32 a, u32 b, FloatMode mode) {
-  a = prepared(a, mode), b = prepared(b, mode);
-  return finished(to_nearest(mode) ? canonical(value_of(a) * value_of(b))
-                                   : round_to_f32(f64_of(a) * f64_of(b), mode.rounding),
-                  mode);
+  return finished_f64(f64_of(prepared(a, mode)) * f64_of(prepared(b, mode)), mode);
 }
 u32 fma_f32(u32 a, u32 b, u32 c, FloatMode mode) {
-  return finished(fma_rounded(prepared(a, mode), prepared(b, mode), prepared(c, mode), mode.rounding), mode);
+  const double product = f64_of(prepared(a, mode)) * f64_of(prepared(b, mode));
+  // Unlike a product, its result is flushed as it is after rounding.
+  const double sum = add_for(product, f64_of(prepared(c, mode)), mode.rounding);
+  return finished(round_to_f32(sum, mode.rounding), mode);
 }
 // A quotient or root of f32 numbers that is no f32 and no midpoint of two is further from one than an f64's
 // error.
 u32 div_f32(u32 a, u32 b, FloatMode mode) {
-  return finished(round_to_f32(f64_of(prepared(a, mode)) / f64_of(prepared(b, mode)), mode.rounding), mode);
+  return finished_f64(f64_of(prepared(a, mode)) / f64_of(prepared(b, mode)), mode);
 }
 u32 rcp_f32(u32 a, FloatMode mode) { return div_f32(kOne, a, mode); }
-u32 sqrt_f32(u32 a, FloatMode mode) {
-  return finished(round_to_f32(std::sqrt(f64_of(prepared(a, mode))), mode.rounding), mode);
-}
+u32 sqrt_f32(u32 a, FloatMode mode) { return finished_f64(std::sqrt(f64_of(prepared(a, mode))), mode); }
 
-#define PTXBENCH_F32_ARRAYS(name)                                             \
-  void name##_f32(u32* d, const u32* a, const u32* b, FloatMode mode) {       \
-    if (plain(mode)) return lanes_##name(d, a, b);                            \
-    if (to_nearest(mode)) return lanes_##name##_flags(d, a, b, mode);         \
-    for (int i = 0; i < kLaneCount; ++i) d[i] = name##_f32(a[i], b[i], mode); \
+#define PTXBENCH_F32_ARRAYS(name)                                                   \
+  void name##_f32(u32* d, const u32* x, const u32* y, FloatMode mode) {             \
+    if (plain(mode)) return lanes_##name(d, x, y);                                  \
+    if (to_nearest(mode)) {                                                         \
+      alignas(64) u32 out[kLaneCount];                                              \
+      lanes_##name##_flags(out, x, y, mode);                                        \
+      if (any_on_the_edge(out, mode)) {                                             \
+        for (int i = 0; i < kLaneCount; ++i) out[i] = name##_f32(x[i], y[i], mode); \
+      }                                                                             \
+      std::copy(out, out + kLaneCount, d);                                          \
+      return;                                                                       \
+    }                                                                               \
+    for (int i = 0; i < kLaneCount; ++i) d[i] = name##_f32(x[i], y[i], mode);       \
   }
 PTXBENCH_F32_ARRAYS(add)
 PTXBENCH_F32_ARRAYS(sub)
@@ -318,35 +343,43 @@ void sqrt_f32(u32* d, const u32* a, FloatMode mode) {
 }
 
 u64 add_f64(u64 a, u64 b, Rounding rounding) {
-  if (rounding == Rounding::nearest_even) return canonical64(f64_value(a) + f64_value(b));
+  if (is_nan64(b)) return b | kQuietF64;
+  if (is_nan64(a)) return a | kQuietF64;
+  if (rounding == Rounding::nearest_even) return made_f64(f64_value(a) + f64_value(b));
   return fma_f64(a, f64_bits(1.0), b, rounding);
 }
-u64 sub_f64(u64 a, u64 b, Rounding rounding) { return add_f64(a, b ^ kSignF64, rounding); }
+u64 sub_f64(u64 a, u64 b, Rounding rounding) { return add_f64(a, is_nan64(b) ? b : b ^ kSignF64, rounding); }
 u64 mul_f64(u64 a, u64 b, Rounding rounding) {
-  const double product = f64_value(a) * f64_value(b);
-  if (rounding == Rounding::nearest_even || !std::isfinite(f64_value(a)) || !std::isfinite(f64_value(b))) {
-    return canonical64(product);
-  }
+  if (is_nan64(b)) return b | kQuietF64;
+  if (is_nan64(a)) return a | kQuietF64;
+  const double x = f64_value(a), y = f64_value(b);
+  if (rounding == Rounding::nearest_even || !std::isfinite(x) || !std::isfinite(y)) return made_f64(x * y);
   return exact_product(a, b, rounding);
 }
 u64 fma_f64(u64 a, u64 b, u64 c, Rounding rounding) {
+  if (is_nan64(b)) return b | kQuietF64;
+  if (is_nan64(c)) return c | kQuietF64;
+  if (is_nan64(a)) return a | kQuietF64;
   const double x = f64_value(a), y = f64_value(b), z = f64_value(c);
   if (rounding == Rounding::nearest_even || !std::isfinite(x) || !std::isfinite(y) || !std::isfinite(z)) {
-    return canonical64(std::fma(x, y, z));
+    return made_f64(std::fma(x, y, z));
   }
   return exact_product_sum(a, b, c, rounding);
 }
 u64 div_f64(u64 a, u64 b, Rounding rounding) {
+  if (is_nan64(a)) return a | kQuietF64;
+  if (is_nan64(b)) return b | kQuietF64;
   const double x = f64_value(a), y = f64_value(b);
   if (rounding == Rounding::nearest_even || !std::isfinite(x) || !std::isfinite(y) || x == 0.0 || y == 0.0) {
-    return canonical64(x / y);
+    return made_f64(x / y);
   }
   return exact_quotient(a, b, rounding);
 }
 u64 rcp_f64(u64 a, Rounding rounding) { return div_f64(f64_bits(1.0), a, rounding); }
 u64 sqrt_f64(u64 a, Rounding rounding) {
+  if (is_nan64(a)) return a | kQuietF64;
   const double x = f64_value(a);
-  if (rounding == Rounding::nearest_even || !(x > 0.0) || !std::isfinite(x)) return canonical64(std::sqrt(x));
+  if (rounding == Rounding::nearest_even || !(x > 0.0) || !std::isfinite(x)) return made_f64(std::sqrt(x));
   return exact_root(a, rounding);
 }
 
@@ -400,8 +433,8 @@ void max_bf16x2(u32* d, const u32* a, const u32* b, MinMaxMode mode) { lanes_max
 
 u32 abs_f32(u32 a, bool ftz) { return is_nan(a) ? kNanF32 : (ftz ? flushed(a) : a) & kMagnitude; }
 u32 neg_f32(u32 a, bool ftz) { return is_nan(a) ? kNanF32 : (ftz ? flushed(a) : a) ^ kSign; }
-u64 abs_f64(u64 a) { return a & ~kSignF64; }
-u64 neg_f64(u64 a) { return a ^ kSignF64; }
+u64 abs_f64(u64 a) { return is_nan64(a) ? a | kQuietF64 : a & ~kSignF64; }
+u64 neg_f64(u64 a) { return is_nan64(a) ? a | kQuietF64 : a ^ kSignF64; }
 u32 abs_f16x2(u32 a, bool ftz) { return of_pair(half_sign<kOrderF16, false>, a, ftz); }
 u32 neg_f16x2(u32 a, bool ftz) { return of_pair(half_sign<kOrderF16, true>, a, ftz); }
 u32 abs_bf16x2(u32 a) { return of_pair(half_sign<kOrderBf16, false>, a, false); }
@@ -419,7 +452,7 @@ bool test_f32(FloatTest test, u32 a) {
     case FloatTest::not_a_number:
       return magnitude > kInf;
     case FloatTest::normal:
-      return magnitude >= 0x00800000 && magnitude < kInf;
+      return (magnitude >= 0x00800000 || magnitude == 0) && magnitude < kInf;
     case FloatTest::subnormal:
       return magnitude < 0x00800000 && magnitude != 0;
   }
@@ -437,7 +470,7 @@ bool test_f64(FloatTest test, u64 a) {
     case FloatTest::not_a_number:
       return magnitude > kInfF64;
     case FloatTest::normal:
-      return magnitude >= smallest && magnitude < kInfF64;
+      return (magnitude >= smallest || magnitude == 0) && magnitude < kInfF64;
     case FloatTest::subnormal:
       return magnitude < smallest && magnitude != 0;
   }

@@ -17,8 +17,8 @@ namespace ptxbench::emulator {
 /// Modifiers of f32 arithmetic; a form that PTX does not have is computed all the same.
 struct FloatMode {
   Rounding rounding = Rounding::nearest_even;  // not nearest_away
-  bool ftz = false;                            ///< subnormal inputs and outputs become zero with their sign
-  bool sat = false;                            ///< clamp to [0, 1]; NaN gives +0
+  bool ftz = false;  ///< subnormal inputs and outputs become signed zero; fma's as rounded, others' before
+  bool sat = false;  ///< clamp to [0, 1]; NaN gives +0
 };
 
 /// {add,sub,mul,fma,div,rcp,sqrt}{.rnd}{.ftz}{.sat}.f32, on 32 lanes.
@@ -112,7 +112,7 @@ inline std::uint64_t copysign_f64(std::uint64_t a, std::uint64_t b) {
   return (b & ~(std::uint64_t{1} << 63)) | (a & std::uint64_t{1} << 63);
 }
 
-/// testp.OP
+/// testp.OP. On the card zeros are normal.
 enum class FloatTest : std::uint8_t { finite, infinite, number, not_a_number, normal, subnormal };
 bool test_f32(FloatTest test, std::uint32_t a);
 bool test_f64(FloatTest test, std::uint64_t a);

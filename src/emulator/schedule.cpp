@@ -81,11 +81,19 @@ bool ClusterRunner::jumped_back(Warp& warp, Fragment& f, const Op& op) {
   ++f.backward;
   if (f.polled) {
     f.polled = false;
-    if (kernel_.info[op.info].in_spin_loop || f.backward > kPolls) {
-      f.backward = 0;
-      f.wait.kind = Kind::time;
+    if (!kernel_.info[op.info].in_spin_loop) {
+      if (f.progress_seen != cluster_.progress) {
+        f.progress_seen = cluster_.progress;
+        f.polls = 0;
+      } else if (++f.polls < kPolls) {
+        return true;
+      }
     }
-    return true;
+    if (kernel_.info[op.info].in_spin_loop || f.polls != 0) {
+      f.polls = f.backward = 0;
+      f.wait.kind = Kind::time;
+      return true;
+    }
   }
   if (warp.fragments.size() == 1 || f.backward < kPatience) return false;
   f.backward = 0;
@@ -241,7 +249,8 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       ++steps, ++cluster_.clock;
       f.pc = pc + 1;
       if ((op.flags & (kSideEffect | kPoll)) != 0) {
-        if ((op.flags & kSideEffect) != 0) ++cluster_.progress;
+        if ((op.flags & kSideEffect) != 0 && ((op.flags & kPoll) == 0 || !kernel_.info[op.info].in_spin_loop))
+          ++cluster_.progress;  // an atomic that a loop waits with is none
         f.polled = f.polled || (op.flags & kPoll) != 0;
       }
       f.wait_value = 0;
@@ -312,8 +321,10 @@ bool ClusterRunner::round() {
     const std::uint32_t quantum = random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
     const std::uint64_t before = steps_;
     if (!turn(*warp, quantum)) return false;
-    any = any || steps_ != before || warp->ready;
+    const std::uint64_t progress = cluster_.progress;
     if (!cluster_.async->empty()) cluster_.async->breathe(*run_);
+    // What completed may have woken a warp that had its turn.
+    any = any || steps_ != before || warp->ready || cluster_.progress != progress;
     if (run_->failed()) return false;
   }
   if (steps_ - checked_ >= kCheckEvery) {

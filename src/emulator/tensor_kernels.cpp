@@ -7,7 +7,8 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PTXBENCH_TENSOR_X86 1
 #if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 finds it in its own AVX-512 header
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 finds both in its own AVX-512 header
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <immintrin.h>
 #endif
@@ -40,10 +41,11 @@ void portable_unit(const RowUnit& row, const ColumnUnit& column, const DotParame
   alignas(64) std::int16_t largest[32];
   std::fill_n(largest, 32, std::int16_t{-12000});
   for (int k = 0; k < p.k; ++k)
-    for (int l = 0; l < 32; ++l) {
-      const auto e = static_cast<std::int16_t>(row.exponent[k][l] + column.exponent[k][l & 3]);
-      largest[l] = largest[l] > e ? largest[l] : e;
-    }
+    for (int l = 0; l < 32; l += 4)
+      for (int q = 0; q < 4; ++q) {
+        const auto e = static_cast<std::int16_t>(row.exponent[k][l + q] + column.exponent[k][q]);
+        largest[l + q] = largest[l + q] > e ? largest[l + q] : e;
+      }
   alignas(64) std::int32_t exponent[32], sum[32], addend[32];
   alignas(64) float scale[32];
   bad = 0;
@@ -67,8 +69,9 @@ void portable_unit(const RowUnit& row, const ColumnUnit& column, const DotParame
   for (int l = 0; l < 32; ++l) scale[l] = (bad >> l & 1) != 0 ? 0.0F : scale[l];
   if (bad == 0) {
     for (int k = 0; k < p.k; ++k)
-      for (int l = 0; l < 32; ++l)
-        sum[l] += static_cast<std::int32_t>(row.value[k][l] * column.value[k][l & 3] * scale[l]);
+      for (int l = 0; l < 32; l += 4)
+        for (int q = 0; q < 4; ++q)
+          sum[l + q] += static_cast<std::int32_t>(row.value[k][l + q] * column.value[k][q] * scale[l + q]);
   } else {
     for (int l = 0; l < 32; ++l)
       for (int k = 0; (bad >> l & 1) == 0 && k < p.k; ++k)
@@ -91,7 +94,8 @@ void portable_unit(const RowUnit& row, const ColumnUnit& column, const DotParame
 void integer_portable(const RowUnit& row, const ColumnUnit& column, int k, std::int32_t* sums) {
   alignas(64) float sum[32] = {};
   for (int i = 0; i < k; ++i)  // below 2^24: exact
-    for (int l = 0; l < 32; ++l) sum[l] += row.value[i][l] * column.value[i][l & 3];
+    for (int l = 0; l < 32; l += 4)
+      for (int q = 0; q < 4; ++q) sum[l + q] += row.value[i][l + q] * column.value[i][q];
   for (int l = 0; l < 32; ++l) sums[l] = static_cast<std::int32_t>(sum[l]);
 }
 
@@ -112,6 +116,8 @@ PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUn
   const __m512i keep = _mm512_set1_epi64(static_cast<long long>(masks.keep));
   const __m512i odd = _mm512_set1_epi64(static_cast<long long>(masks.odd));
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  __m512 columns[K];  // in registers, for K up to 16
+  for (int k = 0; k < K; ++k) columns[k] = _mm512_broadcast_f32x4(_mm_load_ps(column.value[k]));
   for (int u = 0; u < units; ++u) {
     const RowUnit& row = rows[u];
     __m512i largest = _mm512_set1_epi16(-12000);
@@ -142,10 +148,8 @@ PTXBENCH_AVX512 void avx512_units(const RowUnit* rows, int units, const ColumnUn
       const __m512 scale = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(to_scale, e), 23));
       __m512i sum = _mm512_setzero_si512(), sum2 = _mm512_setzero_si512();
       for (int k = 0; k < K; k += 2) {
-        const __m512 x = _mm512_mul_ps(_mm512_load_ps(row.value[k] + 16 * half),
-                                       _mm512_broadcast_f32x4(_mm_load_ps(column.value[k])));
-        const __m512 y = _mm512_mul_ps(_mm512_load_ps(row.value[k + 1] + 16 * half),
-                                       _mm512_broadcast_f32x4(_mm_load_ps(column.value[k + 1])));
+        const __m512 x = _mm512_mul_ps(_mm512_load_ps(row.value[k] + 16 * half), columns[k]);
+        const __m512 y = _mm512_mul_ps(_mm512_load_ps(row.value[k + 1] + 16 * half), columns[k + 1]);
         sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(x, scale)));
         sum2 = _mm512_add_epi32(sum2, _mm512_cvttps_epi32(_mm512_mul_ps(y, scale)));
       }

@@ -6,6 +6,10 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace ptxbench::emulator {
 
 namespace {
@@ -23,7 +27,7 @@ inline std::uint32_t half_bits_to_float_bits(std::uint32_t half) {
   return sign | magnitude;
 }
 
-// f32 to f16 to nearest even, without a branch.
+// f32 to f16 to nearest even, without a branch. As results of tensor cores: what vanishes is +0, never -0 (measured).
 inline std::uint32_t float_bits_to_half_bits(std::uint32_t bits) {
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t magnitude = bits & 0x7fffffff;
@@ -35,7 +39,7 @@ inline std::uint32_t float_bits_to_half_bits(std::uint32_t bits) {
   const float moved = std::bit_cast<float>(magnitude < (113U << 23) ? magnitude : 0) + 0.5F;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(moved) - (126U << 23);
   const std::uint32_t result = magnitude < (113U << 23) ? subnormal : normal;
-  return magnitude > 0x7f800000 ? 0x7fff : (sign | result);
+  return magnitude > 0x7f800000 ? 0x7fff : result == 0 && magnitude != 0 ? 0 : (sign | result);
 }
 
 float fp8_value(OperandType type, unsigned bits) {
@@ -136,6 +140,61 @@ void operand_exponents(const float* values, int count, int min_exponent, std::in
   exponents_of(reinterpret_cast<const std::uint32_t*>(values), count, min_exponent, exponents);
 }
 
+#if defined(__SSE2__)
+
+void fill_row_units(const float* values, const std::int16_t* exponents, int m, int k, RowUnit* units) {
+  for (int u = 0; u < m / 8; ++u) {
+    RowUnit& unit = units[u];
+    for (int r = 0; r < 8; ++r) {
+      const float* v = values + (8 * u + r) * k;
+      const std::int16_t* e = exponents + (8 * u + r) * k;
+      for (int i = 0; i < k; i += 4) {
+        const __m128 four = _mm_loadu_ps(v + i);
+        _mm_store_ps(unit.value[i] + 4 * r, _mm_shuffle_ps(four, four, 0x00));
+        _mm_store_ps(unit.value[i + 1] + 4 * r, _mm_shuffle_ps(four, four, 0x55));
+        _mm_store_ps(unit.value[i + 2] + 4 * r, _mm_shuffle_ps(four, four, 0xaa));
+        _mm_store_ps(unit.value[i + 3] + 4 * r, _mm_shuffle_ps(four, four, 0xff));
+        __m128i pairs = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(e + i));
+        pairs = _mm_unpacklo_epi16(pairs, pairs);
+        const __m128i low = _mm_unpacklo_epi32(pairs, pairs), high = _mm_unpackhi_epi32(pairs, pairs);
+        const auto store = [&](int at, __m128i two) {
+          _mm_storel_epi64(reinterpret_cast<__m128i*>(unit.exponent[at] + 4 * r), two);
+          _mm_storel_epi64(reinterpret_cast<__m128i*>(unit.exponent[at + 1] + 4 * r),
+                           _mm_unpackhi_epi64(two, two));
+        };
+        store(i, low);
+        store(i + 2, high);
+      }
+    }
+  }
+}
+
+void fill_column_units(const float* values, const std::int16_t* exponents, int k, ColumnUnit* units) {
+  for (int c = 0; c < 2; ++c) {
+    ColumnUnit& unit = units[c];
+    const float* v = values + c * k;
+    const std::int16_t* e = exponents + c * k;
+    const auto load = [](const std::int16_t* at) {
+      return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+    };
+    for (int i = 0; i < k; i += 4) {
+      __m128 q0 = _mm_loadu_ps(v + i), q1 = _mm_loadu_ps(v + 2 * k + i);
+      __m128 q2 = _mm_loadu_ps(v + 4 * k + i), q3 = _mm_loadu_ps(v + 6 * k + i);
+      _MM_TRANSPOSE4_PS(q0, q1, q2, q3);
+      _mm_store_ps(unit.value[i], q0);
+      _mm_store_ps(unit.value[i + 1], q1);
+      _mm_store_ps(unit.value[i + 2], q2);
+      _mm_store_ps(unit.value[i + 3], q3);
+      const __m128i low = _mm_unpacklo_epi16(load(e + i), load(e + 2 * k + i));
+      const __m128i high = _mm_unpacklo_epi16(load(e + 4 * k + i), load(e + 6 * k + i));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(unit.exponent[i]), _mm_unpacklo_epi32(low, high));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(unit.exponent[i + 2]), _mm_unpackhi_epi32(low, high));
+    }
+  }
+}
+
+#else
+
 void fill_row_units(const float* values, const std::int16_t* exponents, int m, int k, RowUnit* units) {
   for (int u = 0; u < m / 8; ++u) {
     RowUnit& unit = units[u];
@@ -162,6 +221,8 @@ void fill_column_units(const float* values, const std::int16_t* exponents, int k
       }
     }
 }
+
+#endif
 
 float half_to_float(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(half_bits_to_float_bits(bits));

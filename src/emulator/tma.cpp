@@ -1,5 +1,6 @@
 #include "emulator/tma.hpp"
 
+#include "emulator/async_copy.hpp"
 #include "emulator/run.hpp"
 
 #include <algorithm>
@@ -12,13 +13,14 @@ BoxShape box_shape(const TensorMap& map) {
   s.element_bytes = element_bits(map.data_type) / 8;
   s.rows = 1;
   for (unsigned d = 0; d < map.rank; ++d) {
-    // The innermost dimension has no stride of elements unless the layout is interleaved.
-    s.step[d] = d == 0 && map.interleave == kInterleaveNone ? 1 : map.element_strides[d];
+    s.step[d] = d == 0 ? 1 : map.element_strides[d];  // the innermost dimension has none
     s.extent[d] = (map.box[d] + s.step[d] - 1) / s.step[d];
     if (d > 0) s.rows *= s.extent[d];
   }
   s.inner_bytes = s.extent[0] * s.element_bytes;
   s.bytes = s.rows * s.inner_bytes;
+  s.pitch = map.swizzle == kSwizzleNone ? s.inner_bytes : std::max(s.inner_bytes, 16u << map.swizzle);
+  s.footprint = s.rows * s.pitch;
   return s;
 }
 
@@ -64,8 +66,23 @@ void fill_outside(const TensorMap& map, std::uint8_t* to, std::uint32_t bytes) {
     return;
   }
   const unsigned n = element_bits(map.data_type) / 8;
-  const std::uint64_t nan = 0x7fff'ffff'ffff'ffff >> (64 - 8 * n);
+  const std::uint64_t nan = 0x7ff7'7ff7'7ff7'7ff7;
   for (std::uint32_t i = 0; i < bytes; i += n) std::memcpy(to + i, &nan, n);
+}
+
+// What a load makes of f32 elements whose type says so: subnormal values become zero, tf32 is rounded to
+// nearest even.
+void convert(std::uint8_t data_type, std::uint8_t* p, std::uint32_t bytes) {
+  if (data_type != kMapTF32 && data_type != kMapTF32Ftz) return;
+  for (std::uint32_t i = 0; i < bytes; i += 4) {
+    std::uint32_t v;
+    std::memcpy(&v, p + i, 4);
+    const std::uint32_t exponent = v & 0x7f80'0000;
+    if (exponent != 0x7f80'0000) v += 0xfff + (v >> 13 & 1);
+    if ((v & 0x7fff'ffff) > 0x7f80'0000 && exponent == 0x7f80'0000) v = 0x7fff'e000;
+    v &= ~0x1fffu;
+    std::memcpy(p + i, &v, 4);
+  }
 }
 
 // The place of bytes [address, address + bytes) of the tensor. Rows mostly lie in the same span.
@@ -97,6 +114,7 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
           const std::uint8_t* p = place(agent, span, from, std::uint64_t{count} * n, Access::read);
           if (!p) return false;
           std::memcpy(to + i * n, p, std::size_t{count} * n);
+          convert(map.data_type, to + i * n, count * n);
           if (!track || !memory.global_undefined(from, std::uint64_t{count} * n)) return true;
           if (undefined.empty()) undefined.resize(s.bytes / 64 + 1);
           for (std::uint32_t b = 0; b < count * n; b += 64) {
@@ -107,30 +125,31 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
           }
           return true;
         };
-        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
-        for (std::uint32_t i = first; i < last; ++i)
-          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
-        return true;
+        return copy(first, last - first, address + std::uint64_t{first} * n);
       });
 }
 
 void box_to_shared(Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
                    const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined) {
   std::uint8_t* window = cta.shared.data();
+  const bool track = !cta.shared_undefined.empty();
   if (map.swizzle == kSwizzleNone) {
     std::memcpy(window + offset, box.data(), s.bytes);
-  } else {
-    for (std::uint32_t i = 0; i < s.bytes; i += 16)
-      std::memcpy(window + swizzled(map.swizzle, offset + i), box.data() + i, 16);
-  }
-  if (cta.shared_undefined.empty()) return;
-  if (undefined.empty() && (map.swizzle == kSwizzleNone || s.bytes % 128 == 0)) {
-    set_undefined(cta.shared_undefined, offset, s.bytes, false);
+    put_undefined(cta, offset, s.bytes, undefined);
     return;
   }
-  for (std::uint32_t i = 0; i < s.bytes; i += 16)
-    put_undefined_bits(cta.shared_undefined, swizzled(map.swizzle, offset + i), 16,
-                       undefined.empty() ? 0 : undefined_bits(undefined, i, 16));
+  // Where rows fill the swizzle's span the box covers its footprint.
+  const bool whole = s.inner_bytes == s.pitch && undefined.empty();
+  if (track && whole) set_undefined(cta.shared_undefined, offset, s.bytes, false);
+  const std::uint8_t* from = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, from += 16) {
+      const std::uint32_t to = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(window + to, from, 16);
+      if (track && !whole)
+        put_undefined_bits(cta.shared_undefined, to, 16,
+                           undefined.empty() ? 0 : undefined_bits(undefined, i, 16));
+    }
 }
 
 void box_from_shared(const Cta& cta, std::uint32_t offset, const TensorMap& map, const BoxShape& s,
@@ -140,58 +159,47 @@ void box_from_shared(const Cta& cta, std::uint32_t offset, const TensorMap& map,
   undefined.clear();
   if (map.swizzle == kSwizzleNone) {
     std::memcpy(box.data(), window + offset, s.bytes);
-  } else {
-    for (std::uint32_t i = 0; i < s.bytes; i += 16)
-      std::memcpy(box.data() + i, window + swizzled(map.swizzle, offset + i), 16);
+    undefined = shared_undefined_of(cta, offset, s.bytes);
+    return;
   }
-  if (!any_undefined(cta.shared_undefined, offset & ~127u, (s.bytes + 255) & ~127u)) return;
-  undefined.resize(s.bytes / 64 + 1);
-  bool any = false;
-  for (std::uint32_t i = 0; i < s.bytes; i += 16) {
-    const std::uint64_t bits = undefined_bits(cta.shared_undefined, swizzled(map.swizzle, offset + i), 16);
-    any |= bits != 0;
-    put_undefined_bits(undefined, i, 16, bits);
-  }
-  if (!any) undefined.clear();
+  const bool track = any_undefined(cta.shared_undefined, offset, s.footprint);
+  if (track) undefined.resize(s.bytes / 64 + 1);
+  std::uint64_t any = 0;
+  std::uint8_t* to = box.data();
+  for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16, i += 16, to += 16) {
+      const std::uint32_t from = swizzled(map.swizzle, offset + r * s.pitch + c);
+      std::memcpy(to, window + from, 16);
+      if (!track) continue;
+      const std::uint64_t bits = undefined_bits(cta.shared_undefined, from, 16);
+      any |= bits;
+      put_undefined_bits(undefined, i, 16, bits);
+    }
+  if (any == 0) undefined.clear();
 }
 
 bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coordinates& at,
                  const std::vector<std::uint8_t>& box, const std::vector<std::uint64_t>& undefined,
                  const Reduction* reduction) {
-  Memory& memory = *agent.grid.memory;
   Span span;
   const unsigned n = s.element_bytes;
   return for_rows(
       map, s, at, [&](std::uint32_t r, std::uint64_t address, std::uint32_t first, std::uint32_t last) {
         if (first == last) return true;
-        const std::size_t begin = std::size_t{r} * s.inner_bytes;
-        const auto copy = [&](std::uint32_t i, std::uint32_t count, std::uint64_t to) {
-          const std::uint32_t bytes = count * n;
-          std::uint8_t* p = place(agent, span, to, bytes, reduction ? Access::atomic : Access::write);
-          if (!p) return false;
-          const std::uint8_t* from = box.data() + begin + i * n;
-          if (reduction) {
-            reduce(reduction->op, reduction->type, p, from, bytes);
-          } else {
-            std::memcpy(p, from, bytes);
-          }
-          if (undefined.empty() && !memory.any_global_undefined()) return true;
-          for (std::uint32_t b = 0; b < bytes; b += 64) {
-            const unsigned k = std::min<unsigned>(64, bytes - b);
-            std::uint64_t bits = undefined.empty() ? 0 : undefined_bits(undefined, begin + i * n + b, k);
-            if (reduction) {  // what it is added to counts too
-              std::uint64_t old = 0;
-              memory.global_undefined(to + b, k, &old);
-              bits |= old;
-            }
-            if (!memory.stored(agent, to + b, k, bits)) return false;
-          }
-          return true;
-        };
-        if (s.step[0] == 1) return copy(first, last - first, address + std::uint64_t{first} * n);
-        for (std::uint32_t i = first; i < last; ++i)
-          if (!copy(i, 1, address + std::uint64_t{i} * s.step[0] * n)) return false;
-        return true;
+        const std::uint32_t begin = first * n, bytes = (last - first) * n;
+        // Stores end where granules of 16 bytes do, behind the last element of the row if need be (seen on an
+        // H200).
+        const std::uint32_t padding = reduction ? 0 : (16 - (begin + bytes) % 16) % 16;
+        const std::uint64_t to = address + begin;
+        std::uint8_t* p = place(agent, span, to, bytes + padding, reduction ? Access::atomic : Access::write);
+        if (!p) return false;
+        const std::size_t from = std::size_t{r} * s.inner_bytes + begin;
+        if (reduction) {
+          reduce(reduction->op, reduction->type, p, box.data() + from, bytes);
+        } else {
+          std::memcpy(p, box.data() + from, bytes + padding);
+        }
+        return store_undefined(agent, to, bytes, undefined, from, reduction != nullptr);
       });
 }
 

@@ -10,11 +10,14 @@
 
 namespace ptxbench::emulator {
 
-// A box as it lies in shared memory: `rows` runs of `inner_bytes`, one behind the other.
+// A box as it lies in shared memory: `rows` runs of `inner_bytes`, `pitch` apart (seen on an H200: with a
+// swizzle a row takes its whole span).
 struct BoxShape {
   std::array<std::uint32_t, 5> extent{1, 1, 1, 1, 1};  // elements a dimension, after element strides
   std::array<std::uint32_t, 5> step{1, 1, 1, 1, 1};    // of coordinates
-  std::uint32_t element_bytes = 0, inner_bytes = 0, rows = 0, bytes = 0;
+  std::uint32_t element_bytes = 0, inner_bytes = 0, rows = 0;
+  std::uint32_t bytes = 0;                 // what a copy moves and signals
+  std::uint32_t pitch = 0, footprint = 0;  // of rows, and of all: a swizzle's span at least
 };
 BoxShape box_shape(const TensorMap& map);
 
@@ -30,11 +33,11 @@ std::string coordinates_text(const Coordinates& at, unsigned rank);  // "(0, 128
 
 // Reductions of cp.reduce.async.bulk and red.async.
 enum class ReduceOp : std::uint8_t { add, min, max, inc, dec, and_, or_, xor_ };
-enum class ReduceType : std::uint8_t { u32, s32, u64, s64, f16, bf16, f32, f64 };
+enum class ReduceType : std::uint8_t { u32, s32, u64, s64, f16, bf16, f32, f64, f32_ftz };
 std::string_view reduce_name(ReduceOp op);
 unsigned reduce_bytes(ReduceType type);
-// Whether the ISA has it.
-bool reduce_allowed(ReduceOp op, ReduceType type);
+// Whether it exists; @p tensor: for tensors, where s64 has only min and max (seen on an H200).
+bool reduce_allowed(ReduceOp op, ReduceType type, bool tensor = false);
 // to[i] = op(to[i], from[i]); @p bytes is a multiple of the type's. Any alignment.
 void reduce(ReduceOp op, ReduceType type, std::uint8_t* to, const std::uint8_t* from, std::uint64_t bytes);
 

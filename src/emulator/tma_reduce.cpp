@@ -45,12 +45,16 @@ float flush(float f) {
              : f;
 }
 float add_f32(float a, float b) {
-  const float r = flush(flush(a) + flush(b));
+  const float r = a + b;
   return std::isnan(r) ? std::bit_cast<float>(0x7fff'ffffu) : r;
 }
+float add_f32_ftz(float a, float b) { return flush(add_f32(flush(a), flush(b))); }
 double add_f64(double a, double b) {
+  constexpr std::uint64_t kQuiet = std::uint64_t{1} << 51;
+  for (const double nan : {b, a})
+    if (std::isnan(nan)) return std::bit_cast<double>(std::bit_cast<std::uint64_t>(nan) | kQuiet);
   const double r = a + b;
-  return std::isnan(r) ? std::bit_cast<double>(std::uint64_t{0x7fff'ffff'ffff'ffff}) : r;
+  return std::isnan(r) ? std::bit_cast<double>(std::uint64_t{0xfff8} << 48) : r;
 }
 
 // Of two floating-point values of 16 bits: the number where one is NaN, -0 below +0.
@@ -120,18 +124,20 @@ unsigned reduce_bytes(ReduceType type) {
     case ReduceType::u32:
     case ReduceType::s32:
     case ReduceType::f32:
+    case ReduceType::f32_ftz:
       return 4;
     default:
       return 8;
   }
 }
 
-bool reduce_allowed(ReduceOp op, ReduceType type) {
+bool reduce_allowed(ReduceOp op, ReduceType type, bool tensor) {
   const bool half = type == ReduceType::f16 || type == ReduceType::bf16;
-  const bool real = half || type == ReduceType::f32 || type == ReduceType::f64;
+  const bool real = half || type == ReduceType::f32 || type == ReduceType::f64 || type == ReduceType::f32_ftz;
+  if (tensor && type == ReduceType::s64) return op == ReduceOp::min || op == ReduceOp::max;
   switch (op) {
     case ReduceOp::add:
-      return true;
+      return type != ReduceType::s64;
     case ReduceOp::min:
     case ReduceOp::max:
       return half || !real;
@@ -159,6 +165,8 @@ void reduce(ReduceOp op, ReduceType type, std::uint8_t* to, const std::uint8_t* 
       return halves<from_bf16, to_bf16>(op, to, from, bytes);
     case ReduceType::f32:
       return each<float>(to, from, bytes, add_f32);
+    case ReduceType::f32_ftz:
+      return each<float>(to, from, bytes, add_f32_ftz);
     case ReduceType::f64:
       return each<double>(to, from, bytes, add_f64);
   }

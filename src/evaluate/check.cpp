@@ -7,6 +7,7 @@
 namespace ptxbench {
 namespace {
 
+constexpr int kMostSchedules = 1000;
 constexpr std::uint64_t kLongestNs = 86'400'000'000'000;  // a day
 
 Error wrong(std::string message) { return make_error(ErrorCode::invalid_argument, std::move(message)); }
@@ -54,14 +55,17 @@ Result<void> check_comparator(const Judging& judging, const Definition& definiti
 Result<void> check_options(const EvaluateOptions& options) {
   if (options.time && !options.verify) return wrong("time needs verify: an unverified time says nothing");
   if (options.count && !options.verify) return wrong("count needs verify: a counted run gets a verified trial's inputs");
-  if (options.trials < 1 || options.trials > 1000) return wrong("trials must lie in 1 to 1000");
+  if (options.trials && (*options.trials < 1 || *options.trials > 1000)) return wrong("trials must lie in 1 to 1000");
   if (options.pairs < 6 || options.pairs > 10000) return wrong("pairs must lie in 6 (fewer give no interval) to 10000");
   if (options.protocol != "rigorous") return wrong("unknown protocol \"" + options.protocol + "\"; there is: rigorous");
   if (options.stop_if_slower_than && !(*options.stop_if_slower_than > 0 && std::isfinite(*options.stop_if_slower_than)))
     return wrong("stop_if_slower_than is a speedup: a finite number above 0");
   if (options.seed && *options.seed >> 63) return wrong("a seed must be below 2^63");
   PTXBENCH_TRY(check_time("compile_deadline", options.compile_deadline_ns));
-  PTXBENCH_TRY(check_time("run_deadline", options.run_deadline_ns));
+  if (options.run_deadline_ns) PTXBENCH_TRY(check_time("run_deadline", *options.run_deadline_ns));
+  if (options.schedules < 0 || options.schedules > kMostSchedules)
+    return wrong("schedules must lie in 0 to " + std::to_string(kMostSchedules));
+  if (options.small_sm_count < 0 || options.small_sm_count > 1024) return wrong("small_sm_count must lie in 0 to 1024");
   PTXBENCH_TRY(check_time("time_budget", options.time_budget_ns));
   if (!options.arch.empty()) PTXBENCH_TRY(find_architecture(options.arch));
   return {};

@@ -15,6 +15,11 @@ std::string default_cache_dir() {
   return {};
 }
 
+constexpr const char* kDefaultEmulator = "emulator:h200";
+
+// There is none, or nothing to reach one with; a GPU that does not answer is another matter.
+bool no_gpu(const Error& error) { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
+
 }  // namespace
 
 Result<DeviceInfo> ContextImpl::device() {
@@ -24,6 +29,10 @@ Result<DeviceInfo> ContextImpl::device() {
   // That there is no device is remembered too: looking costs a process. Other errors may pass.
   if (device_ && device_->error().code == ErrorCode::no_device) return *device_;
   device_ = workers_->open_device(options_.device, options_.cuda_home);
+  if (options_.device == "auto" && !device_->has_value() && no_gpu(device_->error())) {
+    if (options_.log) options_.log(LogLevel::info, "no GPU (" + device_->error().to_string() + "): candidates run on the emulator");
+    device_ = workers_->open_device(kDefaultEmulator, options_.cuda_home);
+  }
   return *device_;
 }
 

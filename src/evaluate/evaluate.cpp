@@ -49,6 +49,7 @@ void not_run(Verdict& verdict, const EvaluateOptions& options, std::string reaso
   }
 }
 
+constexpr const char* kNotTimed = "the emulator does not measure time: it says whether a kernel is right, not how fast it is";
 constexpr const char* kNotCounted =
     "only the first workload of a request is counted; the option count_workloads \"all\" counts every one";
 
@@ -62,6 +63,10 @@ struct Stages {
   std::uint64_t seed = 0;
   bool count = false;  // this workload's instructions
 
+  int trials(const DeviceInfo& device) const { return options.trials.value_or(device.emulated ? 1 : 3); }
+  std::uint64_t run_deadline_ns(const DeviceInfo& device) const {
+    return options.run_deadline_ns.value_or(device.emulated ? 300'000'000'000 : 10'000'000'000);
+  }
   InputKind inputs() const { return judging.inputs ? InputKind::callback : InputKind::random; }
 
   // A Solution in the part of reference or baseline must compile: one that does not is the request's fault.
@@ -113,6 +118,22 @@ struct Stages {
   }
 };
 
+KernelNames kernel_names(const Verdict& verdict) {
+  KernelNames names;
+  for (const KernelResources& kernel : verdict.compile.kernels) names.emplace_back(kernel.symbol, kernel.kernel);
+  return names;
+}
+
+// The same for the same request, so that a verdict can be repeated.
+std::vector<EmulatorSchedule> schedules_of(std::uint64_t seed, int count) {
+  std::vector<EmulatorSchedule> schedules;
+  for (int i = 0; i < count; ++i) {
+    if (i == 0) schedules.push_back({EmulatorSchedule::Mode::lazy, 0});
+    else schedules.push_back({EmulatorSchedule::Mode::random, (seed + static_cast<std::uint64_t>(i)) & 0xffffffff});
+  }
+  return schedules;
+}
+
 // What was asked for and cannot be had for this candidate says so, and why.
 void close_blocks(const Stages& stages, Verdict& verdict, const std::string& why) {
   const auto close = [&](auto& block, bool asked) {
@@ -134,19 +155,21 @@ Result<void> not_sick(const DeviceFault& fault) {
 
 // A worker's evidence is not trusted to be whole.
 Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& workload, int trials) {
-  if (evidence.plan_error || evidence.not_applicable) return {};
+  if (evidence.plan_error || evidence.not_applicable || evidence.unsupported) return {};
   const auto broken = [](const std::string& what) {
     return make_error(ErrorCode::worker, "the device worker's evidence is not whole: " + what);
   };
   bool faulted = false;
+  std::size_t whole = 0;
   for (const TrialEvidence& trial : evidence.trials) {
+    whole += trial.extra ? 0 : 1;
     if (trial.fault) PTXBENCH_TRY(not_sick(*trial.fault));
     faulted = faulted || trial.fault.has_value();
     if (!trial.fault && trial.outputs.size() != workload.definition->outputs.size())
       return broken(std::to_string(trial.outputs.size()) + " outputs in trial " + std::to_string(trial.trial));
   }
-  if (!faulted && evidence.trials.size() != static_cast<std::size_t>(trials))
-    return broken(std::to_string(evidence.trials.size()) + " of " + std::to_string(trials) + " trials");
+  if (!faulted && whole != static_cast<std::size_t>(trials))
+    return broken(std::to_string(whole) + " of " + std::to_string(trials) + " trials");
   return {};
 }
 
@@ -156,19 +179,25 @@ Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candid
   job.workload = stages.workload;
   job.candidate = candidate;
   job.seed = stages.seed;
-  job.trials = stages.options.trials;
-  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.trials = stages.trials(device);
+  job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = reference;
   job.comparator = stages.judging.comparator;
   job.judge_cubin = judge;
+  if (device.emulated) {
+    job.schedules = schedules_of(stages.seed, stages.options.schedules);
+    job.small_sm_count = stages.options.small_sm_count;
+  }
   LocalCallbacks callbacks = stages.callbacks();
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
                       stages.context.workers().verify(device.id, job, callbacks, stages.cancel));
   PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
   compose_correctness(evidence, verdict);
-  verdict.output_log = evidence.output;
+  verdict.output_log.insert(0, evidence.output);
+  if (stages.count && evidence.emulator && verdict.status == Status::passed)
+    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict);
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }
@@ -197,7 +226,7 @@ Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidat
   job.budget_ns = stages.options.time_budget_ns;
   job.stop_if_slower_than = stages.options.stop_if_slower_than;
   job.protocol = stages.options.protocol;
-  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = reference;
   job.comparator = stages.judging.comparator;
@@ -223,18 +252,16 @@ Result<void> count(const Stages& stages, const DeviceInfo& device, const Candida
   job.workload = stages.workload;
   job.candidate = candidate;
   job.seed = stages.seed;
-  job.run_deadline_ns = stages.options.run_deadline_ns;
+  job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = reference;
   job.comparator = stages.judging.comparator;
   job.judge_cubin = judge;
-  KernelNames names;
-  for (const KernelResources& kernel : verdict.compile.kernels) names.emplace_back(kernel.symbol, kernel.kernel);
   LocalCallbacks callbacks = stages.callbacks();
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, candidate.modules, names, verdict);
+  compose_counts(evidence, candidate.modules, kernel_names(verdict), verdict);
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }
@@ -267,14 +294,26 @@ Result<Verdict> judge(const Stages& stages, const Solution& solution) {
   }
   verdict.provenance.device = device->id;
   verdict.provenance.device_name = device->name;
-  if (stages.count) stages.context.workers().prepare_count();  // started meanwhile
+  if (stages.count && !device->emulated) stages.context.workers().prepare_count();  // started meanwhile
   for (const auto& version : device->versions) verdict.provenance.versions.push_back(version);
 
-  PTXBENCH_TRY_ASSIGN(const std::vector<std::uint8_t> judge_cubin,
-                      stages.context.judge_cubin(device->arch, stages.cancel));
+  std::vector<std::uint8_t> judge_cubin;
+  if (!device->emulated) {
+    PTXBENCH_TRY_ASSIGN(judge_cubin, stages.context.judge_cubin(device->arch, stages.cancel));
+  }
   PTXBENCH_TRY_ASSIGN(const ReferenceSpec reference, stages.reference());
   const Candidate candidate{solution, options.constants, std::move(compiled.compiled.modules)};
   PTXBENCH_TRY(verify(stages, *device, candidate, reference, judge_cubin, verdict));
+  if (device->emulated) {
+    // Verification has counted; nothing here measures time.
+    if (verdict.outcome == Outcome::not_run) close_blocks(stages, verdict, verdict.outcome_reason);
+    if (options.time && verdict.timing.state == Availability::not_requested) {
+      verdict.timing.state = Availability::unavailable;
+      verdict.timing.reason = kNotTimed;
+    }
+    close_blocks(stages, verdict, "the candidate did not pass verification");
+    return verdict;
+  }
   if (verdict.status == Status::passed && options.time)
     PTXBENCH_TRY(time(stages, *device, candidate, reference, judge_cubin, verdict));
   const bool timed_well = verdict.status == Status::passed;

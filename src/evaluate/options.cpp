@@ -38,7 +38,8 @@ Result<EvaluateOptions> parse(std::string_view text) {
   PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(text, parse_options));
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
-                          "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads"}));
+                          "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads",
+                          "schedules", "small_sm_count"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -72,6 +73,18 @@ Result<EvaluateOptions> parse(std::string_view text) {
     PTXBENCH_TRY_ASSIGN(const std::int64_t value, pairs->as_int());
     if (value < 6 || value > kMaxPairs) return pairs->error("pairs must lie in 6 (fewer give no interval) to 10000");
     options.pairs = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto schedules, root.get("schedules"));
+  if (schedules) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, schedules->as_int());
+    if (value < 0 || value > 1000) return schedules->error("schedules must lie in 0 to 1000");
+    options.schedules = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto small, root.get("small_sm_count"));
+  if (small) {
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, small->as_int());
+    if (value < 0 || value > 1024) return small->error("small_sm_count must lie in 0 (no such run) to 1024");
+    options.small_sm_count = static_cast<int>(value);
   }
   PTXBENCH_TRY_ASSIGN(const auto budget, root.get("time_budget_s"));
   if (budget) {
@@ -137,13 +150,15 @@ std::string to_json(const EvaluateOptions& options) {
   if (options.count) out.string("count");
   out.end_array();
   out.field("count_workloads", options.count_workloads == CountScope::all ? "all" : "first");
-  out.field("trials", options.trials).field("pairs", options.pairs).field("time_budget_s", seconds(options.time_budget_ns));
+  if (options.trials) out.field("trials", *options.trials);
+  out.field("pairs", options.pairs).field("time_budget_s", seconds(options.time_budget_ns));
   if (options.stop_if_slower_than) out.field("stop_if_slower_than", *options.stop_if_slower_than);
   if (options.memory_budget_bytes) out.field("memory_budget_bytes", *options.memory_budget_bytes);
   out.field("protocol", options.protocol);
   if (options.seed) out.field("seed", *options.seed);
   out.field("compile_deadline_s", seconds(options.compile_deadline_ns));
-  out.field("run_deadline_s", seconds(options.run_deadline_ns));
+  if (options.run_deadline_ns) out.field("run_deadline_s", seconds(*options.run_deadline_ns));
+  out.field("schedules", options.schedules).field("small_sm_count", options.small_sm_count);
   if (!options.constants.empty()) {
     out.key("constants").begin_object();
     for (const auto& [name, value] : options.constants) {

@@ -10,7 +10,7 @@
 namespace ptxbench::ptx {
 namespace {
 
-constexpr std::size_t kMostText = std::size_t{256} << 20;
+constexpr std::size_t kMostText = std::size_t{32} << 20;  // what is parsed may take eighty times as much
 constexpr std::size_t kMostNotes = 100;
 
 // A quoted string's text. PTX has no escapes: a backslash is one.
@@ -233,7 +233,7 @@ void Parser::finish() {
 Result<Module> parse(std::string_view text, std::string_view name) {
   return guarded([&]() -> Result<Module> {
     if (text.size() > kMostText)
-      return make_error(ErrorCode::parse, "the text has more than 256 MiB", {std::string(name), "", 0, 0});
+      return make_error(ErrorCode::parse, "the text has more than 32 MiB", {std::string(name), "", 0, 0});
     std::string_view stripped = text;
     while (!stripped.empty() && stripped.back() == '\0') stripped.remove_suffix(1);
     try {

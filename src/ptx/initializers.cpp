@@ -63,13 +63,14 @@ void Parser::initializer_list(Variable& variable, Shape& shape, std::size_t leve
   lexer_.expect("}", "at the end of an initialiser");
 }
 
-void Parser::store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes) {
+void Parser::store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes,
+                   Position where) {
   std::vector<std::uint8_t>& image = variable.init;
   const std::uint64_t end = at + bytes;
   if (end > image.size()) {
     initialized_bytes_ += end - image.size();
     if (initialized_bytes_ > kMostGaps + 8 * std::uint64_t{text_size_})
-      fail(lexer_.peek().where, "initialisers leave gaps of more than 64 MiB");
+      fail(where, "initialisers leave gaps of more than 64 MiB");
     image.resize(end);
   }
   for (std::size_t i = 0; i < bytes && i < 8; ++i) image[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
@@ -105,7 +106,7 @@ void Parser::initializer_element(Variable& variable, std::uint64_t element) {
   std::uint64_t bits = value.bits;
   if (value.kind == Constant::Kind::f64 && bytes < 8)
     bits = std::bit_cast<std::uint32_t>(static_cast<float>(value.as_double()));
-  store(variable, at, bits, bytes);
+  store(variable, at, bits, bytes, first.where);
 }
 
 // symbol, symbol + 4, generic(symbol) + 4
@@ -132,7 +133,7 @@ void Parser::initializer_symbol(Variable& variable, std::uint64_t at, std::uint6
          std::string(name.text) + " is not declared: no variable or function of that name stands before");
   relocation.symbol = name.text;
   variable.relocations.push_back(std::move(relocation));
-  store(variable, at, 0, variable.relocations.back().bytes);
+  store(variable, at, 0, variable.relocations.back().bytes, name.where);
 }
 
 }  // namespace ptxbench::ptx

@@ -5,9 +5,7 @@
 #include "ptx/lexer.hpp"
 
 #include <cstdint>
-#include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ptxbench::ptx {
@@ -39,21 +37,28 @@ class Labels {
   struct Definition {
     enum class Kind : std::uint8_t { label, branches, functions, prototype } kind = Kind::label;
     std::uint32_t index = 0;  // instruction; in `tables_`; prototype
-    Position where;
+  };
+  struct Named {
+    std::string_view name;
+    std::uint32_t scope = 0;
+    Definition definition;
   };
   struct Use {
     Token name;
     std::uint32_t scope = 0, instruction = 0;
     bool of_branch = false;
+    const Definition* found = nullptr;
   };
 
   void add(const Token& name, const Definition& definition);
-  const Definition& find(const Use& use) const;
+  void find_all();
+  [[noreturn]] static void fail_undefined(const Use& use);
   void replace(Operand& operand);
 
-  std::vector<std::uint32_t> parents_;
+  std::vector<std::uint32_t>
+      parents_;  // of each scope, in the order of their beginnings; the first is its own
   std::uint32_t scope_ = 0;
-  std::map<std::pair<std::string_view, std::uint32_t>, Definition> definitions_;  // by name and scope
+  std::vector<Named> definitions_;
   std::vector<std::vector<std::uint32_t>> tables_;
   std::vector<Use> uses_;
   std::size_t copied_ = 0;  // entries of tables, over all their uses in the module

@@ -13,7 +13,21 @@ bool follows_in_name(char c) noexcept { return is_letter(c) || is_digit(c) || c 
 
 }  // namespace
 
-void fail(Position where, std::string message) { throw ParseFailure{where, std::move(message)}; }
+void fail(Position where, std::string message) {
+  // Names may be as long as the text; a message that quotes one is not.
+  constexpr std::size_t kLongest = 200, kKept = 100;
+  std::string shortened;
+  for (std::size_t at = 0; at < message.size();) {
+    std::size_t end = at;
+    while (end < message.size() && message[end] != ' ') ++end;
+    if (end - at > kLongest)
+      shortened.append(message, at, kKept).append("...");
+    else
+      shortened.append(message, at, end - at);
+    for (at = end; at < message.size() && message[at] == ' '; ++at) shortened += ' ';
+  }
+  throw ParseFailure{where, std::move(shortened)};
+}
 
 std::string shown(const Token& token) {
   if (token.kind == Token::Kind::end) return "the end of the text";

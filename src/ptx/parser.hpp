@@ -63,6 +63,7 @@ class Parser {
   Shape shape(const Token& name);
   void give_shape(Variable& variable, const Shape& shape, const Token& name);
   void variables(Space space, const Linking& linking, Function* function);
+  static void check_range_name(const Token& name);
   std::vector<Token> name_range(const Token& name);
   void add_variable(Variable variable, const Token& name, Function* function);
   void add_module_variable(Variable variable, const Token& name);
@@ -75,7 +76,7 @@ class Parser {
                         std::uint64_t& next);
   void initializer_element(Variable& variable, std::uint64_t element);
   void initializer_symbol(Variable& variable, std::uint64_t at, std::uint64_t mask);
-  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes);
+  void store(Variable& variable, std::uint64_t at, std::uint64_t bits, std::size_t bytes, Position where);
 
   // functions.cpp
   void function(const Linking& linking, bool entry);

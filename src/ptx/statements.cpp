@@ -119,6 +119,7 @@ void Parser::registers(Function& function) {
     if (range) {
       count = static_cast<std::uint32_t>(parse_integer(lexer_, 0, 0xffffffff, "the number of registers"));
       lexer_.expect(">", "behind the number of registers");
+      check_range_name(name);
     }
     const std::uint64_t added = std::uint64_t{count} * vector;
     register_count_ += added;

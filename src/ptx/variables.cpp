@@ -142,11 +142,20 @@ void Parser::variables(Space space, const Linking& linking, Function* function) 
   lexer_.expect(";", "at the end of a declaration of " + std::string(directive.text));
 }
 
+// Each name of a range is a copy.
+void Parser::check_range_name(const Token& name) {
+  constexpr std::size_t kLongest = 64;
+  if (name.text.size() > kLongest)
+    fail(name.where, "the name of a range has at most " + std::to_string(kLongest) + " characters, not " +
+                         std::to_string(name.text.size()));
+}
+
 // `name<4>`: name0 to name3. Registers do without these tokens (names.hpp): they are many.
 std::vector<Token> Parser::name_range(const Token& name) {
   if (!lexer_.accept("<")) return {name};
   const auto count = parse_integer(lexer_, 1, kMostNames, "the number of names in a range");
   lexer_.expect(">", "behind the number of names");
+  check_range_name(name);
   if (made_names_.size() + count > kMostNames)
     fail(name.where,
          "a module has at most " + std::to_string(kMostNames) + " names in ranges of variables and labels");

@@ -104,7 +104,7 @@ Result<std::optional<IntegrityViolation>> GuardedBuffer::check(Device& device,
 Result<TensorBuffers> TensorBuffers::allocate(Device& device, const TensorLayouts& layouts,
                                               std::uint64_t seed, bool vary) {
   TensorBuffers buffers;
-  const auto add = [&](const TensorLayout& layout, std::vector<GuardedBuffer>& to) -> Result<void> {
+  const auto add = [&](const TensorLayout& layout, MemoryLabel::Role role, std::vector<GuardedBuffer>& to) -> Result<void> {
     if (layout.scalar) {
       to.emplace_back();
       return {};
@@ -118,11 +118,12 @@ Result<TensorBuffers> TensorBuffers::allocate(Device& device, const TensorLayout
                       " bytes) does not fit on the device: " + error.message;
       return error;
     }
+    device.label(made->buffer(), {role, layout.name, layout.dtype, layout.shape});  // the red zones stay outside
     to.push_back(std::move(*made));
     return {};
   };
-  for (const TensorLayout& layout : layouts.inputs) PTXBENCH_TRY(add(layout, buffers.inputs));
-  for (const TensorLayout& layout : layouts.outputs) PTXBENCH_TRY(add(layout, buffers.outputs));
+  for (const TensorLayout& layout : layouts.inputs) PTXBENCH_TRY(add(layout, MemoryLabel::Role::input, buffers.inputs));
+  for (const TensorLayout& layout : layouts.outputs) PTXBENCH_TRY(add(layout, MemoryLabel::Role::output, buffers.outputs));
   return buffers;
 }
 

@@ -1,5 +1,6 @@
 // What evidence means: pure functions from what was seen to what the verdict says.
 #include "core/json.hpp"
+#include "verify/emulated.hpp"
 #include "verify/judge/values.h"
 
 #include <ptxbench/verify.hpp>
@@ -251,6 +252,18 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
     block.reason = "not applicable: " + *evidence.not_applicable;
     return;
   }
+  compose_emulation(evidence, verdict);
+  if (evidence.unsupported) {
+    // Neither the candidate nor the environment has failed: this device cannot tell.
+    if (!verdict.status) {
+      verdict.outcome = Outcome::not_run;
+      verdict.outcome_reason = "the emulator cannot run it: " + evidence.unsupported->to_string();
+    }
+    add(verdict, "emulator_unsupported", Severity::warning, evidence.unsupported->to_string());
+    block.state = Availability::unavailable;
+    block.reason = "the emulator cannot run it";
+    return;
+  }
   if (evidence.plan_error) {
     const Error& error = *evidence.plan_error;
     add(verdict, error.rule.empty() ? "plan_invalid" : error.rule, Severity::error, error.to_string());
@@ -269,8 +282,10 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
     double badness = -1;
   };
   std::vector<Worst> worst;
+  int failed_trial = -1;
   for (const TrialEvidence& trial : evidence.trials) {
-    ++block.trials;
+    // Further runs of a trial count with it.
+    if (!trial.extra) ++block.trials;
     bool failed = false;
     if (trial.fault) {
       if (fault == nullptr) fault = &*trial.fault;
@@ -311,7 +326,10 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
       if (bad > worst[i].badness) worst[i] = {std::move(output), &trial.outputs[i], &trial, bad};
     }
     if (!trial.fault) unwritten_always = unwritten_always && unwritten_here;
-    block.trials_failed += failed;
+    if (failed && (!trial.extra || failed_trial != trial.trial)) {
+      ++block.trials_failed;
+      failed_trial = trial.trial;
+    }
   }
   for (const Worst& w : worst)
     if (w.evidence != nullptr) block.outputs.push_back(w.output);
@@ -329,8 +347,8 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
     writer.field("distribution", w.trial->distribution).field("seed", w.trial->seed);
     writer.field("trials", block.trials).field("trials_failed", block.trials_failed).end_object();
     const std::string detail = std::move(writer).str();
-    const std::string draw =
-        " (trial " + std::to_string(w.trial->trial) + ", " + w.trial->distribution + " inputs)";
+    const std::string draw = " (trial " + std::to_string(w.trial->trial) + ", " + w.trial->distribution + " inputs" +
+                             (w.trial->extra ? ", schedule " + w.trial->schedule : "") + ")";
     if (unwritten_always && w.output.elements_unwritten > 0)
       add(verdict, "never_written", Severity::error,
           "output " + w.output.output + ": " +
@@ -344,7 +362,10 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
   }
   if (fault != nullptr) {
     auto [status, finding] = judge_fault(*fault);
-    verdict.findings.push_back(std::move(finding));
+    // An emulator has said it already, with the place.
+    const bool told = evidence.emulator && std::any_of(evidence.emulator->findings.begin(), evidence.emulator->findings.end(),
+                                                       [](const EmulatorFinding& f) { return f.grade == EmulatorFinding::Grade::fault; });
+    if (!told || fault->kind == DeviceFault::Kind::launch_refused) verdict.findings.push_back(std::move(finding));
     if (block.outputs.empty()) block.reason = "the run ended in a fault";
     decide(status);
     return;

@@ -1,8 +1,10 @@
 // The judge's operations as loops on the CPU, with the same arithmetic as the kernels.
+#include "verify/host_loops.hpp"
 #include "verify/judge_ops.hpp"
 
-#include <cmath>
-#include <vector>
+#include <algorithm>
+#include <mutex>
+#include <utility>
 
 namespace ptxbench {
 namespace {
@@ -21,29 +23,46 @@ class HostJudge final : public JudgeOps {
     const u64 units = judge::draw_units(spec);
     if (units == 0) return {};
     PTXBENCH_TRY_ASSIGN(void* at, view(address));
-    for (u64 i = 0; i < units; ++i) store(at, spec.type, i, judge::draw_unit(spec, i));
+    each_drawn(spec, units, [&](u64 i, u64 bits) { store(at, spec.type, i, bits); });
     return {};
   }
 
   Result<void> gemm_reference(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
                               std::uint64_t b, std::uint64_t out) override {
-    return gemm<double>(
-        pattern, shape, a, b, [&](void* at, u64 i, double sum) { static_cast<double*>(at)[i] = sum; }, out);
+    if (shape.m == 0 || shape.n == 0) return {};
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(void* to, view(out));
+    PTXBENCH_TRY_ASSIGN(const auto from, operands(shape, a, b));
+    host_gemm_reference(pattern, shape, from.first, from.second, static_cast<double*>(to));
+    return {};
   }
   Result<void> gemm_model(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
                           std::uint64_t b, std::uint64_t out) override {
-    const judge::u32 type = type_of(pattern.output);
-    return gemm<float>(
-        pattern, shape, a, b,
-        [&](void* at, u64 i, float sum) { store(at, type, i, judge::encode_from_float(type, sum)); }, out);
+    if (shape.m == 0 || shape.n == 0) return {};
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(void* to, view(out));
+    PTXBENCH_TRY_ASSIGN(const auto from, operands(shape, a, b));
+    host_gemm_model(pattern, shape, from.first, from.second, to);
+    return {};
   }
 
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
-    return scan(judge::draw_units(spec), address,
-                [&](const void* at, u64 i) { return load(at, spec.type, i) != judge::draw_unit(spec, i); });
+    judge::Mismatch found{0, ~0ull};
+    const u64 units = judge::draw_units(spec);
+    if (units == 0) return found;
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(address));
+    std::mutex mutex;
+    each_drawn(spec, units, [&](u64 i, u64 bits) {
+      if (load(at, spec.type, i) == bits) return;
+      const std::lock_guard lock(mutex);
+      ++found.count;
+      found.first = std::min<u64>(found.first, i);
+    });
+    return found;
   }
   Result<judge::Mismatch> compare(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) override {
     if (bytes == 0) return judge::Mismatch{0, ~0ull};
@@ -144,39 +163,33 @@ class HostJudge final : public JudgeOps {
     return found;
   }
 
-  template <class T, class Store>
-  Result<void> gemm(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a, std::uint64_t b,
-                    Store&& store_sum, std::uint64_t out) {
-    if (shape.m == 0 || shape.n == 0) return {};
-    PTXBENCH_TRY(settle());
-    PTXBENCH_TRY_ASSIGN(void* to, view(out));
-    std::vector<T> x, y;
-    PTXBENCH_TRY(widen(pattern.input, a, u64{shape.m} * shape.k, x));
-    PTXBENCH_TRY(widen(pattern.input, b, u64{shape.n} * shape.k, y));
-    // Products of 16-bit inputs are exact in fp32, so a plain sum rounds once, as a fused one does.
-    const bool exact_products = pattern.input != DType::float32 || sizeof(T) == 8;
-    for (u64 i = 0; i < shape.m; ++i)
-      for (u64 j = 0; j < shape.n; ++j) {
-        T sum = 0;
-        const T *p = x.data() + i * shape.k, *q = y.data() + j * shape.k;
-        if (exact_products) {
-          for (u64 k = 0; k < shape.k; ++k) sum += p[k] * q[k];
-        } else {
-          for (u64 k = 0; k < shape.k; ++k) sum = std::fma(p[k], q[k], sum);
-        }
-        store_sum(to, i * shape.n + j, sum);
-      }
-    return {};
+  // The operands of a GEMM; of K = 0 there are none to look at.
+  Result<std::pair<const void*, const void*>> operands(const GemmShape& shape, std::uint64_t a, std::uint64_t b) {
+    std::pair<const void*, const void*> from(nullptr, nullptr);
+    if (shape.k == 0) return from;
+    PTXBENCH_TRY_ASSIGN(from.first, view(a));
+    PTXBENCH_TRY_ASSIGN(from.second, view(b));
+    return from;
   }
-  template <class T>
-  Result<void> widen(DType dtype, std::uint64_t address, u64 elements, std::vector<T>& to) {
-    if (elements == 0) return {};
-    PTXBENCH_TRY_ASSIGN(const void* at, view(address));
-    to.resize(elements);
-    const judge::u32 type = type_of(dtype);
-    for (u64 i = 0; i < elements; ++i)
-      to[i] = static_cast<T>(judge::decode(type, judge::load_element(at, type, i)));
-    return {};
+
+  // Calls `f(unit, bits)` for every unit of a draw, from several threads.
+  template <class F>
+  static void each_drawn(const judge::DrawSpec& spec, u64 units, F&& f) {
+    if (judge::type_bits(spec.type) == 4) {  // two elements a unit
+      parallel_pieces(units, 4096, [&](u64 first, u64 last) {
+        for (u64 i = first; i < last; ++i) f(i, judge::draw_unit(spec, i));
+      });
+      return;
+    }
+    parallel_pieces(units, kDrawBatch * 64, [&](u64 first, u64 last) {
+      judge::i32 values[kDrawBatch];
+      for (u64 i = first; i < last; i += kDrawBatch) {
+        const u64 some = std::min<u64>(kDrawBatch, last - i);
+        draw_fixed_batch(spec, i, some, values);
+        for (u64 j = 0; j < some; ++j)
+          f(i + j, judge::encode_fixed(spec.type, values[j], spec.distribution == judge::kIntegers));
+      }
+    });
   }
 
   Device& device_;

@@ -30,8 +30,14 @@ Result<std::unique_ptr<LoadedPlan>> load_plan(Device& device, const Candidate& c
                                               const Workload& workload, const ScalarValues& scalars,
                                               PlanProblem& problem) {
   using Loaded = std::unique_ptr<LoadedPlan>;
+  EmulatedDevice* const emulator = device.emulator();
   const auto at_fault = [&](Error error, std::string_view rule) -> Result<Loaded> {
     if (!candidates_fault(error)) return error;
+    // What the driver says of a GPU is a fact about the code; what the emulator does not know, one about the emulator.
+    if (emulator != nullptr && error.code == ErrorCode::unsupported && rule == "module_load") {
+      problem.unsupported = std::move(error);
+      return Loaded{};
+    }
     if (error.rule.empty()) error.rule = rule;
     problem.error = std::move(error);
     return Loaded{};
@@ -70,6 +76,12 @@ Result<std::unique_ptr<LoadedPlan>> load_plan(Device& device, const Candidate& c
   }
   Result<ResolvedPlan> resolved = resolve_plan(*bound, infos, scalars, device.queries(loaded->modules));
   if (!resolved) return at_fault(std::move(resolved).error(), "plan_invalid");
+  // Before anything runs: each kernel that will be launched is one that the emulator knows all of.
+  if (emulator != nullptr)
+    for (const ResolvedOperation& operation : resolved->operations)
+      if (const auto* launch = std::get_if<ResolvedLaunch>(&operation))
+        if (Result<void> ready = emulator->prepare(loaded->modules[launch->module], launch->symbol); !ready)
+          return at_fault(std::move(ready).error(), "module_load");
   loaded->plan = std::move(*resolved);
   loaded->findings = std::move(bound->findings);
   for (Finding& finding : loaded->plan.findings) loaded->findings.push_back(std::move(finding));
@@ -86,6 +98,11 @@ Result<std::unique_ptr<LoadedPlan>> load_trusted_plan(Device& device, const Cand
   if (problem.error) {
     Error error = std::move(*problem.error);
     error.message = who + "cannot be used: " + error.message;
+    return error;
+  }
+  if (problem.unsupported) {
+    Error error = std::move(*problem.unsupported);
+    error.message = who + "cannot be used on " + device.info().id + ": " + error.message;
     return error;
   }
   if (problem.not_applicable)

@@ -52,6 +52,7 @@ struct LoadedPlan {
 struct PlanProblem {
   std::optional<Error> error;
   std::optional<std::string> not_applicable;
+  std::optional<Error> unsupported;  // the emulator does not know what the code uses
 };
 // Null with @p problem set where the Solution is at fault; an Error where the environment is.
 Result<std::unique_ptr<LoadedPlan>> load_plan(Device& device, const Candidate& candidate,

@@ -13,8 +13,9 @@ Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison) {
   return settle(parts.device, "making the inputs");
 }
 
-Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch) {
-  PTXBENCH_TRY_ASSIGN(const OutputValues got, OutputValues::take(parts.device, parts.layouts, parts.buffers));
+Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first,
+                         std::optional<JudgedOutputs>* keep) {
+  PTXBENCH_TRY_ASSIGN(OutputValues got, OutputValues::take(parts.device, parts.layouts, parts.buffers));
   PTXBENCH_TRY(settle(parts.device, "taking the outputs"));
   PTXBENCH_TRY(parts.inputs.check(parts.judge, parts.device, parts.layouts, parts.buffers, trial.violations));
   const bool clobbered = !trial.violations.empty();
@@ -22,12 +23,23 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   PTXBENCH_TRY(check_workspaces(parts.device, parts.runner, parts.plan.plan, trial.violations));
   if (clobbered) PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
   watch.lap("compare");
-  PTXBENCH_TRY_ASSIGN(const OutputValues expected, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers));
-  watch.lap("reference");
+  OutputValues computed;
+  if (first == nullptr) {
+    PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers));
+    watch.lap("reference");
+  } else {
+    for (std::size_t i = 0; i < got.buffers.size() && !trial.differs; ++i) {
+      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs,
+                          parts.judge.compare(got.buffers[i].address, first->got.buffers[i].address, got.buffers[i].bytes));
+      trial.differs = differs.count != 0;
+    }
+  }
+  const OutputValues& expected = first != nullptr ? first->expected : computed;
   PTXBENCH_TRY_ASSIGN(trial.outputs,
                       compare_outputs(parts.judge, parts.device, parts.workload, parts.layouts, parts.comparator, got,
                                       expected, trial.poison, &parts.callbacks));
   watch.lap("compare");
+  if (keep != nullptr && first == nullptr) keep->emplace(JudgedOutputs{std::move(got), std::move(computed)});
   return {};
 }
 

@@ -8,6 +8,8 @@
 
 #include <ptxbench/verify.hpp>
 
+#include <optional>
+
 namespace ptxbench {
 
 // The parts that were made for a trial; all of them outlive it.
@@ -28,8 +30,15 @@ struct TrialParts {
 // Red zones, inputs, poison in outputs and workspaces, globals as they were loaded, shared memory without a past.
 Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison);
 
+// What a trial's further runs on the same inputs need of the first one.
+struct JudgedOutputs {
+  OutputValues got, expected;
+};
+
 // The candidate has finished. Its outputs go to memory that it could not know, and only then is anything computed that it
-// would have liked to see. Fills violations and outputs.
-Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch);
+// would have liked to see. Fills violations and outputs. @p first: of an extra run, the trial's first one, whose expected
+// values are used again; @p keep: where to put this run's.
+Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first = nullptr,
+                         std::optional<JudgedOutputs>* keep = nullptr);
 
 }  // namespace ptxbench

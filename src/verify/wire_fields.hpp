@@ -109,10 +109,32 @@ void fields(F&& f, ReferenceSpec& v) {
   f("kind", v.kind), f("solution", v.solution);
 }
 template <class F>
+void fields(F&& f, EmulatorSchedule& v) {
+  f("mode", v.mode), f("seed", v.seed);
+}
+template <class F>
+void fields(F&& f, EmulatedInstruction& v) {
+  f("kernel", v.kernel), f("text", v.text), f("family", v.family), f("ptx_line", v.ptx_line), f("source", v.source);
+  f("warps", v.warps), f("threads", v.threads), f("timing_dependent", v.timing_dependent), f("fidelity", v.fidelity);
+}
+template <class F>
+void fields(F&& f, EmulatorFinding& v) {
+  f("grade", v.grade), f("code", v.code), f("message", v.message), f("detail", v.detail), f("kernel", v.kernel);
+  f("instruction", v.instruction), f("ptx_line", v.ptx_line), f("source", v.source), f("cta", v.cta), f("warp", v.warp);
+  f("lane", v.lane), f("times", v.times);
+}
+template <class F>
+void fields(F&& f, EmulatorReport& v) {
+  f("instructions", v.instructions), f("findings", v.findings), f("fidelity", v.fidelity), f("inexact", v.inexact);
+  f("tma_load_bytes", v.tma_load_bytes), f("tma_store_bytes", v.tma_store_bytes), f("bulk_copy_bytes", v.bulk_copy_bytes);
+  f("warp_instructions", v.warp_instructions), f("printf_output", v.printf_output), f("asynchronous", v.asynchronous);
+}
+template <class F>
 void fields(F&& f, VerifyJob& v) {
   f("workload", v.workload), f("candidate", v.candidate), f("seed", v.seed), f("trials", v.trials);
   f("first_trial", v.first_trial), f("run_deadline_ns", v.run_deadline_ns), f("inputs", v.inputs);
   f("reference", v.reference), f("comparator", v.comparator), f("judge", Blob{v.judge_cubin});
+  f("schedules", v.schedules), f("small_sm_count", v.small_sm_count);
 }
 template <class F>
 void fields(F&& f, OutputStatistics& v) {
@@ -148,14 +170,17 @@ void fields(F&& f, IntegrityViolation& v) {
 template <class F>
 void fields(F&& f, TrialEvidence& v) {
   f("trial", v.trial), f("seed", v.seed), f("distribution", v.distribution), f("poison", v.poison);
-  f("reused_addresses", v.reused_addresses), f("fault", v.fault), f("violations", v.violations);
+  f("reused_addresses", v.reused_addresses), f("schedule", v.schedule), f("extra", v.extra), f("differs", v.differs);
+  f("fault", v.fault), f("violations", v.violations);
   f("outputs", v.outputs);
 }
 template <class F>
 void fields(F&& f, VerifyEvidence& v) {
-  f("plan_error", v.plan_error), f("not_applicable", v.not_applicable), f("findings", v.findings);
+  f("plan_error", v.plan_error), f("not_applicable", v.not_applicable), f("unsupported", v.unsupported);
+  f("findings", v.findings);
   f("resolved_plan", v.resolved_plan), f("scalars", v.scalars), f("trials", v.trials);
-  f("trials_requested", v.trials_requested), f("device_lost", v.device_lost), f("stages", v.stages);
+  f("trials_requested", v.trials_requested), f("emulator", v.emulator), f("device_lost", v.device_lost);
+  f("stages", v.stages);
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include <ptxbench/bench.hpp>
 #include <ptxbench/device.hpp>
+#include <ptxbench/emulator.hpp>
 #include <ptxbench/verify.hpp>
 
 #include <memory>
@@ -27,7 +28,12 @@ struct OpenDevice {
     PTXBENCH_TRY_ASSIGN(const json::Cursor home, root.require("cuda_home"));
     PTXBENCH_TRY_ASSIGN(cuda_home, home.as_string());
     device.reset();
-    PTXBENCH_TRY_ASSIGN(device, open_cuda_device(name, cuda_home));
+    if (is_emulator_name(name)) {
+      PTXBENCH_TRY_ASSIGN(const EmulatorOptions options, parse_emulator_name(name));
+      PTXBENCH_TRY_ASSIGN(device, open_emulator_device(options));
+    } else {
+      PTXBENCH_TRY_ASSIGN(device, open_cuda_device(name, cuda_home));
+    }
     return Parcel(to_message(device->info()));
   }
 

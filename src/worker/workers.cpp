@@ -151,6 +151,8 @@ class WorkersImpl final : public Workers {
   Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
                               const CancelToken& cancel) override {
     return guarded([&]() -> Result<CountEvidence> {
+      if (is_emulator_name(device_id))
+        return make_error(ErrorCode::unsupported, "an emulator counts while it verifies: VerifyEvidence::emulator has the counts");
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
       PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, worker->turn(&cancel));
       return count_workers_.count({device_id, worker->cuda_home(), job}, callbacks, cancel);

@@ -97,6 +97,7 @@ inline std::uint32_t round_to(__int128 sum, int scale, int exponent_bits, int ma
   const std::uint32_t sign = negative ? 1U << (exponent_bits + mantissa_bits) : 0;
   if (exponent > bias) return sign | ((1U << exponent_bits) - 1) << mantissa_bits;
   const auto significand = static_cast<std::uint32_t>(whole) << (mantissa_bits - kept);
+  if (significand == 0) return 0;  // what vanishes is +0
   const bool normal = (significand >> mantissa_bits) != 0;
   return sign | (normal ? static_cast<std::uint32_t>(exponent + bias) : 0U) << mantissa_bits |
          (significand & ((1U << mantissa_bits) - 1));
@@ -244,7 +245,14 @@ inline std::vector<std::uint32_t> reference_multiply(const emulator::TensorRule&
     if (options.negate_a) negate(rule.a, x);
     if (options.negate_b) negate(rule.b, y);
     if (!op.through_half) {
-      d.push_back(reference_operation(rule.a, rule.b, x, y, c[bits], options.accumulate, op));
+      std::uint32_t sum = c[bits];
+      for (int from = 0; from < k; from += rule.operation_k) {
+        const auto part = [&](const std::vector<std::uint32_t>& all) {
+          return std::vector<std::uint32_t>(all.begin() + from, all.begin() + from + rule.operation_k);
+        };
+        sum = reference_operation(rule.a, rule.b, part(x), part(y), sum, options.accumulate || from > 0, op);
+      }
+      d.push_back(sum);
       continue;
     }
     std::vector<std::uint32_t> parts[2][2];

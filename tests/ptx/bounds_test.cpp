@@ -52,6 +52,17 @@ TEST_CASE("names that ranges make are bounded") {
         "5:13: a module has at most 10000 names in ranges of variables and labels");
 }
 
+TEST_CASE("long names are not copied without end") {
+  const std::string name(65, 'x'), longer(100000, 'x');
+  CHECK(body_error(".reg .b32 " + name + "<2>;") ==
+        "6:11: the name of a range has at most 64 characters, not 65");
+  CHECK(error_of(".shared .b32 " + name + "<2>;") ==
+        "4:14: the name of a range has at most 64 characters, not 65");
+  CHECK(body_error("mov.b32 %r1, %" + longer + ";") ==
+        "6:14: register %" + longer.substr(0, 99) + "... is not declared");
+  CHECK(body_error(".reg .b32 " + longer + "; mov.b32 %r1, " + longer + ";") == "");
+}
+
 TEST_CASE("tables are not copied without end") {
   std::string body = "t: .branchtargets a" + repeated(", a", 4999) + "; a: ret;\n";
   CHECK(body_error(body + repeated("brx.idx %r1, t;", 100)) == "");

@@ -197,12 +197,8 @@ TEST_CASE("NVRTC: calls, tables, externs, constants") {
     CHECK(module.find("__assertfail")->parameter_count == 5);
     const ptx::Function* k = module.find("features");
     REQUIRE(k != nullptr);
-    int direct = 0, indirect = 0, tables = 0;
+    int direct = 0, indirect = 0;
     for (const ptx::Instruction& instruction : k->body) {
-      if (instruction.opcode == "brx") {
-        ++tables;
-        CHECK(instruction.operands[1].parts.size() == 9);
-      }
       if (instruction.opcode != "call") continue;
       const std::size_t callee = instruction.operands[0].kind == Kind::list ? 1 : 0;
       REQUIRE(instruction.operands.size() >= callee + 2);
@@ -231,6 +227,5 @@ TEST_CASE("NVRTC: calls, tables, externs, constants") {
     CHECK(variable("links").relocations.size() == 3);
     CHECK(variable("table").bytes == 300);
     CHECK(variable("dynamic").unsized);
-    if (std::string_view(file) != "features_debug_sm_90a.ptx") CHECK(tables == 1);
   }
 }

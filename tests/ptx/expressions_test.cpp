@@ -80,7 +80,7 @@ TEST_CASE("constant expressions have C's precedence") {
   CHECK(integer("WARP_SZ*2") == 64);
   CHECK(integer("WARP_SZ-1") == 31);
   CHECK(integer("(WARP_SZ)") == 32);
-  CHECK(integer("-9223372036854775808 / -1") == INT64_MIN);
+  CHECK(integer("(.s64)0x8000000000000000 / -1") == INT64_MIN);
   CHECK(integer("-8 >> 1") == -4);
   CHECK(integer("1 << 64") == 0);
   CHECK(integer("-1 >> 70") == -1);
@@ -118,7 +118,7 @@ TEST_CASE("constants that are none") {
   CHECK(error("(.s64)1.5") == "6:15: a cast takes an integer");
   CHECK(error("4+") == "6:16: expected a constant, not ';'");
   CHECK(error(std::string(101, '(') + "1" + std::string(101, ')')) ==
-        "6:114: constant expressions nest at most 100 deep");
+        "6:115: constant expressions nest at most 100 deep");
   CHECK(error(std::string(100000, '-') + "1") == "6:115: constant expressions nest at most 100 deep");
   CHECK(error(std::string(100000, '~')) == "6:115: constant expressions nest at most 100 deep");
 }

@@ -162,7 +162,7 @@ TEST_CASE("statements that are none") {
   CHECK(body_error(".branchtargets a;") == "6:1: .branchtargets stands behind a label");
   CHECK(body_error("} }") == "6:3: expected a directive, not '}'");
   CHECK(body_error("{ ret;") == "4:49: this '{' is not closed: the text ends in function k");
-  CHECK(body_error("ret }") == "6:5: expected ',' or ';' in the instruction ret, not '}'");
+  CHECK(body_error("ret }") == "6:5: expected an operand of the instruction ret, not '}'");
   CHECK(error_of(".entry k() .maxntid 1,2,3,4 { ret; }") ==
         "4:26: expected ';' or '{' behind the header of function k, not ','");
   CHECK(error_of(".entry k() .maxntid 0 { ret; }") ==

@@ -1,0 +1,72 @@
+// Counts of an emulator: PTX instructions, added up by what a verdict lists.
+#include <ptxbench/count.hpp>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace ptxbench {
+namespace {
+
+// Forms that have no machine instruction of their own: a move is renamed away, generic addresses of this GPU's windows are
+// plain numbers, parameters are read from the constant bank by whoever uses them.
+bool ptx_only(std::string_view text) {
+  for (const std::string_view start : {"mov.", "cvta.", "ld.param", "st.param", "call", "ret"})
+    if (text.substr(0, start.size()) == start) return true;
+  return false;
+}
+
+struct Sum {
+  std::uint64_t warps = 0, threads = 0;
+  bool timing = false, only = true;
+  void add(const EmulatedInstruction& i) {
+    warps += i.warps;
+    threads += i.threads;
+    timing = timing || i.timing_dependent;
+    only = only && ptx_only(i.text);
+  }
+  std::string label() const { return only ? "ptx_only" : timing ? "timing_dependent" : "exact"; }
+};
+
+template <class Count>
+bool before(const Count& a, const Count& b) {
+  if (a.kernel != b.kernel) return a.kernel < b.kernel;
+  return a.warp_instructions > b.warp_instructions;
+}
+
+}  // namespace
+
+void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict) {
+  const auto name_of = [&](const std::string& symbol) {
+    for (const auto& [known, name] : names)
+      if (known == symbol && !name.empty()) return name;
+    return symbol;
+  };
+  using Key = std::tuple<std::string, std::string, std::string>;
+  std::map<Key, Sum> opcodes, lines;                         // kernel, opcode or source, family
+  std::map<std::pair<std::string, std::string>, Sum> families;
+  for (const EmulatedInstruction& i : report.instructions) {
+    const std::string kernel = name_of(i.kernel);
+    opcodes[{kernel, i.text, i.family}].add(i);
+    families[{kernel, i.family}].add(i);
+    lines[{kernel, i.source.empty() ? "ptx:" + std::to_string(i.ptx_line) : i.source, i.family}].add(i);
+  }
+  CountsBlock& block = verdict.counts;
+  block = {};
+  block.method = "emulator";
+  block.state = Availability::measured;
+  for (const auto& [key, sum] : opcodes)
+    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
+  for (const auto& [key, sum] : families)
+    block.families.push_back({key.first, key.second, sum.warps, sum.threads, sum.label()});
+  for (const auto& [key, sum] : lines)
+    block.lines.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
+  std::stable_sort(block.opcodes.begin(), block.opcodes.end(), before<OpcodeCount>);
+  std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
+  std::stable_sort(block.lines.begin(), block.lines.end(), before<LineCount>);
+  block.tma_load_bytes = report.tma_load_bytes;
+  block.tma_store_bytes = report.tma_store_bytes;
+  block.bulk_copy_bytes = report.bulk_copy_bytes;
+}
+
+}  // namespace ptxbench

@@ -1,0 +1,26 @@
+// The judge's loops on the CPU, made fast: over host threads and vectors, with the same bits as one element at a time.
+#pragma once
+
+#include "verify/judge/judge.h"
+#include "verify/judge/random.h"
+#include "verify/native.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace ptxbench {
+
+// Calls `f(first, last)` for pieces of [0, count), on as many threads as the machine has where it is worth it. `f` must not
+// throw. Pieces are multiples of `grain`, but for the last.
+void parallel_pieces(std::uint64_t count, std::uint64_t grain, const std::function<void(std::uint64_t, std::uint64_t)>& f);
+
+// Fixed-point values of elements [first, first + count) of a draw, count <= kDrawBatch: judge::draw_fixed of each.
+inline constexpr std::uint64_t kDrawBatch = 64;
+void draw_fixed_batch(const judge::DrawSpec& spec, std::uint64_t first, std::uint64_t count, judge::i32* out);
+
+// C[i, j] = sum over k of A[i, k] * B[j, k], in the order of k: fp64 results, or the model's (fp32 sums, rounded to
+// `pattern.output`).
+void host_gemm_reference(const GemmPattern& pattern, const GemmShape& shape, const void* a, const void* b, double* out);
+void host_gemm_model(const GemmPattern& pattern, const GemmShape& shape, const void* a, const void* b, void* out);
+
+}  // namespace ptxbench

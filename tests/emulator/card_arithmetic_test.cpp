@@ -1,0 +1,282 @@
+// Arithmetic and conversions against the card: for each instruction of tests/fixtures/arithmetic/sums.txt the
+// sums of its results on 65,536 operands.
+#include "emulator/scalar_math.hpp"
+#include "fixtures/arithmetic/operands.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace ptxbench::emulator;
+using probe::u32;
+using probe::u64;
+using Lanes = std::array<u32, 32>;
+using Lanes64 = std::array<u64, 32>;
+
+struct Instruction {
+  explicit Instruction(const std::string& text) : name(text) {
+    std::istringstream stream(text);
+    std::getline(stream, opcode, '.');
+    for (std::string word; std::getline(stream, word, '.');) words.push_back(word);
+  }
+  bool has(const char* word) const { return std::find(words.begin(), words.end(), word) != words.end(); }
+  const std::string& last(std::size_t back = 0) const { return words[words.size() - 1 - back]; }
+  Rounding rounding() const {
+    if (has("rz") || has("rzi")) return Rounding::zero;
+    if (has("rm") || has("rmi")) return Rounding::down;
+    if (has("rp") || has("rpi")) return Rounding::up;
+    return has("rna") ? Rounding::nearest_away : Rounding::nearest_even;
+  }
+  std::string name, opcode;
+  std::vector<std::string> words;
+};
+
+std::optional<FloatFormat> float_format(std::string word) {
+  if (word.size() > 2 && word.ends_with("x2")) word.resize(word.size() - 2);
+  constexpr const char* kNames[] = {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2"};
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (word == kNames[i]) return static_cast<FloatFormat>(i);
+  }
+  return std::nullopt;
+}
+IntegerFormat integer_format(const std::string& word) {
+  return {static_cast<unsigned>(std::atoi(word.c_str() + 1)), word[0] == 's'};
+}
+bool is_half_pair(const std::string& type) { return type == "f16x2" || type == "bf16x2"; }
+
+probe::Kind kind_of(const Instruction& instruction) {
+  const std::string type = instruction.has("pack") ? "s32" : instruction.last();
+  const std::optional<FloatFormat> format = float_format(type);
+  if (!format) return probe::Kind::integer;
+  switch (*format) {
+    case FloatFormat::f16:
+      return probe::Kind::f16;
+    case FloatFormat::bf16:
+      return probe::Kind::bf16;
+    case FloatFormat::e4m3:
+    case FloatFormat::e5m2:
+      return probe::Kind::f8;
+    case FloatFormat::f64:
+      return probe::Kind::f64;
+    default:
+      return probe::Kind::f32;
+  }
+}
+
+// Bits of the register that holds the result on the card.
+unsigned result_bits(const Instruction& instruction) {
+  if (instruction.opcode == "testp" || instruction.has("pack")) return 32;
+  const std::string& type = instruction.opcode == "cvt" ? instruction.last(1) : instruction.last();
+  if (type == "f64" || type == "s64" || type == "u64") return 64;
+  const std::string& source = instruction.last();
+  if (type == "f16" || type == "bf16" || type == "e4m3x2" || type == "e5m2x2" ||
+      ((type == "s16" || type == "u16") && source == "bf16")) {
+    return 16;
+  }
+  return 32;
+}
+
+u64 convert(const Instruction& in, u64 a, u64 b, u64 c) {
+  const u32 a32 = static_cast<u32>(a), b32 = static_cast<u32>(b);
+  if (in.has("pack")) {
+    const bool third = in.last() == "b32";
+    return pack_saturated(integer_format(in.words[2]), {32, true}, a32, b32, third ? static_cast<u32>(c) : 0);
+  }
+  const std::string &to = in.last(1), &from = in.last();
+  const std::optional<FloatFormat> to_float = float_format(to), from_float = float_format(from);
+  const ConvertMode mode{in.rounding(), in.has("ftz"), in.has("sat"), in.has("satfinite"), in.has("relu")};
+  if (to_float && from_float) {
+    if (is_half_pair(to) && from == "f32") {
+      return pair_from_f32(*to_float, a32, b32, mode);
+    }
+    if (to.ends_with("x2") && from == "f32") return f8x2_from_f32(*to_float, a32, b32, mode.relu);
+    if (to.ends_with("x2") && from == "f16x2") return f8x2_from_f16x2(*to_float, a32, mode.relu);
+    if (to == "f16x2") return f16x2_from_f8x2(*from_float, static_cast<std::uint16_t>(a), mode.relu);
+    if (to == from && to != "tf32" && (in.words[0].size() == 3 && in.words[0][2] == 'i')) {
+      return round_to_integral(*to_float, a, mode.rounding, mode.ftz, mode.sat);
+    }
+    return convert_float(*to_float, *from_float, a, mode);
+  }
+  if (from_float) return integer_from_float(integer_format(to), *from_float, a, mode.rounding, mode.ftz);
+  if (to_float) return float_from_integer(*to_float, integer_format(from), a, mode.rounding, mode.sat);
+  return integer_from_integer(integer_format(to), integer_format(from), a, mode.sat);
+}
+
+bool arithmetic_f32(const Instruction& in, u32* d, const u32* a, const u32* b, const u32* c) {
+  const FloatMode mode{in.rounding(), in.has("ftz"), in.has("sat")};
+  const MinMaxMode extremes{in.has("ftz"), in.has("NaN"), in.has("xorsign")};
+  const std::string& op = in.opcode;
+  if (op == "add") return add_f32(d, a, b, mode), true;
+  if (op == "sub") return sub_f32(d, a, b, mode), true;
+  if (op == "mul") return mul_f32(d, a, b, mode), true;
+  if (op == "fma") return fma_f32(d, a, b, c, mode), true;
+  if (op == "div") return div_f32(d, a, b, mode), true;
+  if (op == "rcp") return rcp_f32(d, a, mode), true;
+  if (op == "sqrt") return sqrt_f32(d, a, mode), true;
+  if (op == "min") return min_f32(d, a, b, extremes), true;
+  if (op == "max") return max_f32(d, a, b, extremes), true;
+  for (int i = 0; i < 32; ++i) {
+    if (op == "abs")
+      d[i] = abs_f32(a[i], mode.ftz);
+    else if (op == "neg")
+      d[i] = neg_f32(a[i], mode.ftz);
+    else if (op == "copysign")
+      d[i] = copysign_f32(a[i], b[i]);
+    else
+      return false;
+  }
+  return true;
+}
+
+bool arithmetic_half(const Instruction& in, u32* d, const u32* a, const u32* b, const u32* c) {
+  const HalfMode mode{in.has("ftz"), in.has("sat"), in.has("relu")};
+  const MinMaxMode extremes{in.has("ftz"), in.has("NaN"), in.has("xorsign")};
+  const std::string& op = in.opcode;
+  const bool f16 = in.last().starts_with("f16");
+  if (op == "add") return (f16 ? add_f16x2 : add_bf16x2)(d, a, b, mode), true;
+  if (op == "sub") return (f16 ? sub_f16x2 : sub_bf16x2)(d, a, b, mode), true;
+  if (op == "mul") return (f16 ? mul_f16x2 : mul_bf16x2)(d, a, b, mode), true;
+  if (op == "fma") return (f16 ? fma_f16x2 : fma_bf16x2)(d, a, b, c, mode), true;
+  if (op == "min") return (f16 ? min_f16x2 : min_bf16x2)(d, a, b, extremes), true;
+  if (op == "max") return (f16 ? max_f16x2 : max_bf16x2)(d, a, b, extremes), true;
+  for (int i = 0; i < 32; ++i) {
+    if (op == "abs")
+      d[i] = f16 ? abs_f16x2(a[i], mode.ftz) : abs_bf16x2(a[i]);
+    else if (op == "neg")
+      d[i] = f16 ? neg_f16x2(a[i], mode.ftz) : neg_bf16x2(a[i]);
+    else
+      return false;
+  }
+  return true;
+}
+
+bool arithmetic_f64(const Instruction& in, u64* d, const u64* a, const u64* b, const u64* c) {
+  const std::string& op = in.opcode;
+  const Rounding rounding = in.rounding();
+  if (op == "add") return add_f64(d, a, b, rounding), true;
+  if (op == "sub") return sub_f64(d, a, b, rounding), true;
+  if (op == "mul") return mul_f64(d, a, b, rounding), true;
+  if (op == "fma") return fma_f64(d, a, b, c, rounding), true;
+  if (op == "div") return div_f64(d, a, b, rounding), true;
+  if (op == "rcp") return rcp_f64(d, a, rounding), true;
+  if (op == "sqrt") return sqrt_f64(d, a, rounding), true;
+  if (op == "min") return min_f64(d, a, b), true;
+  if (op == "max") return max_f64(d, a, b), true;
+  for (int i = 0; i < 32; ++i) {
+    if (op == "abs")
+      d[i] = abs_f64(a[i]);
+    else if (op == "neg")
+      d[i] = neg_f64(a[i]);
+    else if (op == "copysign")
+      d[i] = copysign_f64(a[i], b[i]);
+    else
+      return false;
+  }
+  return true;
+}
+
+bool tests(const Instruction& in, u64* d, const Lanes64& a) {
+  constexpr const char* kNames[] = {"finite", "infinite", "number", "notanumber", "normal", "subnormal"};
+  for (std::size_t t = 0; t < std::size(kNames); ++t) {
+    if (in.words[0] != kNames[t]) continue;
+    const FloatTest test = static_cast<FloatTest>(t);
+    for (int i = 0; i < 32; ++i) {
+      d[i] = in.last() == "f64" ? test_f64(test, a[i]) : test_f32(test, static_cast<u32>(a[i]));
+    }
+    return true;
+  }
+  return false;
+}
+
+bool run(const Instruction& in, Lanes64& d, const Lanes64& a, const Lanes64& b, const Lanes64& c) {
+  if (in.opcode == "cvt") {
+    for (std::size_t i = 0; i < 32; ++i) d[i] = convert(in, a[i], b[i], c[i]);
+    return true;
+  }
+  if (in.opcode == "testp") return tests(in, d.data(), a);
+  const std::string& type = in.last();
+  if (type == "f64") return arithmetic_f64(in, d.data(), a.data(), b.data(), c.data());
+  const u32 mask = type == "f16" || type == "bf16" ? 0xffff : 0xffffffff;
+  Lanes x, y, z, out{};
+  for (std::size_t i = 0; i < 32; ++i) {
+    x[i] = static_cast<u32>(a[i]) & mask, y[i] = static_cast<u32>(b[i]) & mask,
+    z[i] = static_cast<u32>(c[i]) & mask;
+  }
+  const bool known = type == "f32" ? arithmetic_f32(in, out.data(), x.data(), y.data(), z.data())
+                                   : arithmetic_half(in, out.data(), x.data(), y.data(), z.data());
+  for (std::size_t i = 0; i < 32; ++i) d[i] = out[i];
+  return known;
+}
+
+std::vector<u64> results(const Instruction& instruction) {
+  const probe::Kind kind = kind_of(instruction);
+  const unsigned bits = result_bits(instruction);
+  std::vector<u64> out;
+  Lanes64 a, b, c, d;
+  for (u32 i = 0; i < probe::kOperands; i += 32) {
+    for (u32 lane = 0; lane < 32; ++lane) {
+      const probe::Operands o = probe::operands(kind, i + lane);
+      a[lane] = o.a, b[lane] = o.b, c[lane] = o.c;
+    }
+    if (!run(instruction, d, a, b, c)) return {};
+    for (u64 v : d) out.push_back(bits == 64 ? v : v & ((u64{1} << bits) - 1));
+  }
+  return out;
+}
+
+// Where the card's results lie beside the sums (the probe's second output), what differs first.
+std::string differences(const Instruction& instruction, const std::vector<u64>& ours, std::size_t number) {
+  const char* path = std::getenv("PTXBENCH_PROBE_RESULTS");
+  if (path == nullptr) return "";
+  std::ifstream file(path, std::ios::binary);
+  std::vector<u64> card(16384);
+  file.seekg(static_cast<std::streamoff>(number * card.size() * sizeof(u64)));
+  file.read(reinterpret_cast<char*>(card.data()), static_cast<std::streamsize>(card.size() * sizeof(u64)));
+  std::ostringstream out;
+  out << std::hex;
+  int count = 0;
+  for (u32 i = 0; i < card.size(); ++i) {
+    if (card[i] == ours[i] || count++ >= 6) continue;
+    const probe::Operands o = probe::operands(kind_of(instruction), i);
+    out << "\n  a " << o.a << " b " << o.b << " c " << o.c << ": card " << card[i] << ", here " << ours[i];
+  }
+  out << std::dec << "\n  " << count << " of " << card.size();
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic and conversions have the card's bits") {
+  std::ifstream file(PTXBENCH_SOURCE_DIR "/tests/fixtures/arithmetic/sums.txt");
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line); ++number) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name >> std::hex;
+    const Instruction instruction(name);
+    const std::vector<u64> ours = results(instruction);
+    if (ours.empty()) {
+      FAIL_CHECK(name << " is not computed here");
+      continue;
+    }
+    int wrong = 0;
+    for (u32 block = 0; block < probe::kOperands; block += probe::kBlock) {
+      u32 sum = 0, card = 0;
+      for (u32 i = block; i < block + probe::kBlock; ++i) sum += probe::term(i, ours[i]);
+      REQUIRE(words >> card);
+      wrong += sum != card;
+    }
+    if (wrong != 0)
+      FAIL_CHECK(name << ": " << wrong << " blocks differ" << differences(instruction, ours, number));
+  }
+  CHECK(number >= 400);
+}

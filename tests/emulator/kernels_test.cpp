@@ -1,0 +1,77 @@
+// The right kernels of tests/fixtures/kernels give the right result and raise nothing, whatever the schedule.
+#include "support/kernel_emulation.hpp"
+#include "support/kernel_outputs.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+using namespace ptxbench;
+using namespace ptxbench::testing;
+
+namespace {
+
+void check_case(Context& context, EmulatedDevice& device, const std::string& name, int random_schedules) {
+  const KernelCase c = kernel_case(name);
+  const Candidate candidate = compiled_case(context, c);
+  std::vector<EmulatorSchedule> schedules{{EmulatorSchedule::Mode::eager, 0},
+                                          {EmulatorSchedule::Mode::lazy, 0}};
+  for (int seed = 1; seed <= random_schedules; ++seed)
+    schedules.push_back({EmulatorSchedule::Mode::random, static_cast<std::uint64_t>(seed)});
+  for (const EmulatorSchedule& schedule : schedules) {
+    const auto start = std::chrono::steady_clock::now();
+    const Emulation run = emulate(device, c, candidate, schedule);
+    if (std::getenv("PTXBENCH_SHOW_TIMES") != nullptr)
+      std::cerr << name << ' ' << schedule_name(schedule) << ": " << run.report.warp_instructions
+                << " warp instructions, "
+                << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s\n";
+    INFO(name << ", schedule " << schedule_name(schedule));
+    INFO(words(run.report));
+    INFO((run.verdict.status == Status::passed ? std::string() : to_json(run.verdict).substr(0, 6000)));
+    CHECK(run.verdict.status == Status::passed);
+    for (const EmulatorFinding& f : run.report.findings) CHECK(f.grade == EmulatorFinding::Grade::note);
+    if (!run.report.asynchronous) break;  // other schedules are the same run
+  }
+}
+
+}  // namespace
+
+TEST_CASE("right kernels are right and raise nothing") {
+  const auto context = compile_only_context();
+  auto device = open_emulator_device({});
+  if (!device) FAIL(device.error().to_string());
+  const char* only = std::getenv("PTXBENCH_CASE");
+  for (const std::string& name : kernel_case_names())
+    if (only == nullptr || name.find(only) != std::string::npos) check_case(*context, **device, name, 2);
+}
+
+TEST_CASE("kernels give the card's bytes") {
+  std::ifstream file(PTXBENCH_SOURCE_DIR "/tests/fixtures/kernel_outputs/h200.bin", std::ios::binary);
+  REQUIRE(file);
+  const auto context = compile_only_context();
+  auto device = open_emulator_device({});
+  if (!device) FAIL(device.error().to_string());
+  std::string name;
+  std::size_t size = 0, cases = 0;
+  for (; file >> name >> size; ++cases) {
+    file.get();
+    std::vector<std::uint8_t> expected(size);
+    file.read(reinterpret_cast<char*>(expected.data()), static_cast<std::streamsize>(size));
+    INFO(name);
+    const KernelCase c = kernel_case(name);
+    Capture capture;
+    const Emulation run = emulate(**device, c, compiled_case(*context, c), {}, &capture);
+    INFO(words(run.report));
+    REQUIRE(capture.bytes.size() == size);
+    std::size_t different = 0, first = size;
+    for (std::size_t i = 0; i < size; ++i)
+      if (capture.bytes[i] != expected[i] && different++ == 0) first = i;
+    INFO("fidelity " << fidelity_name(run.report.fidelity) << "; " << different << " bytes differ, first at "
+                     << first);
+    if (run.report.fidelity == EmulatorFidelity::exact) CHECK(different == 0);
+    if (different != 0)
+      WARN(name << ": " << different << " of " << size << " bytes differ, fidelity "
+                << fidelity_name(run.report.fidelity));
+  }
+  CHECK(cases == recorded_kernels().size());
+}
