@@ -166,7 +166,26 @@ void rank_ops(Kernel& kernel, const Graph& graph) {
 
 namespace {
 
-// Whether the loop can be left only by what its polls read: taint from the destinations of polling ops.
+// Whether repeating the op changes nothing: a read, or an atomic of a kind that locks and flags are made of.
+bool idempotent(const Kernel& kernel, std::uint32_t i) {
+  const Op& op = kernel.ops[i];
+  if ((op.flags & kSideEffect) == 0) return true;
+  if ((op.flags & kPoll) == 0) return op.run == op_exit || op.run == op_trap;
+  const std::string& text = kernel.info[op.info].text;
+  for (const char* kind : {".cas", ".exch", ".or", ".and", ".min", ".max"})
+    if (text.find(kind) != std::string::npos) return true;
+  const auto [first, last] = operand_range(kernel, i);  // atom.add of zero
+  for (std::uint32_t k = first; k < last; ++k) {
+    const Operand o = kernel.operands[k];
+    if (o < 0 && o != kNoOperand && static_cast<std::size_t>(~o) + kLanes <= kernel.constants.size() &&
+        kernel.constants[static_cast<std::size_t>(~o)] == 0 && kernel.constants[static_cast<std::size_t>(~o) + 1] == 0)
+      return true;
+  }
+  return false;
+}
+
+// Whether the loop can be left only by what its polls read: taint from the destinations of polling ops. One that does
+// something beside is at work.
 bool waits(const Kernel& kernel, const Graph& graph, const std::vector<std::uint32_t>& loop,
            const DecodedOps& decoded, const std::vector<std::uint32_t>& first_predicate) {
   std::vector<bool> inside(graph.blocks.size());
@@ -175,8 +194,10 @@ bool waits(const Kernel& kernel, const Graph& graph, const std::vector<std::uint
   for (const std::uint32_t b : loop) {
     inside[b] = true;
     size += graph.blocks[b].end - graph.blocks[b].begin;
-    for (std::uint32_t i = graph.blocks[b].begin; i < graph.blocks[b].end; ++i)
+    for (std::uint32_t i = graph.blocks[b].begin; i < graph.blocks[b].end; ++i) {
       polls = polls || (kernel.ops[i].flags & kPoll) != 0;
+      if (!idempotent(kernel, i)) return false;
+    }
   }
   if (!polls || size > 2000) return false;
   std::vector<std::uint32_t> registers;   // tainted virtual slots

@@ -5,6 +5,7 @@
 #include "plan/occupancy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace ptxbench::emulator {
@@ -31,31 +32,32 @@ DeviceFault refused(std::string_view symbol, std::string why) {
   return fault;
 }
 
-// The parameter buffer in device memory while a launch runs.
-class ParameterBlock {
+// Device memory that lives as long as a launch: its parameters, a cooperative grid's workspace.
+class LaunchBlock {
  public:
-  static Result<ParameterBlock> make(Memory& memory, const Kernel& kernel, std::span<const std::uint8_t> bytes) {
-    ParameterBlock block;
-    const std::uint64_t size = std::max<std::uint64_t>({bytes.size(), kernel.parameter_bytes, 1});
-    PTXBENCH_TRY_ASSIGN(block.address_, memory.allocate(size, true));
+  static Result<LaunchBlock> make(Memory& memory, std::span<const std::uint8_t> bytes, std::uint64_t size, bool read_only,
+                                  std::string name) {
+    LaunchBlock block;
+    size = std::max<std::uint64_t>({bytes.size(), size, 1});
+    PTXBENCH_TRY_ASSIGN(block.address_, memory.allocate(size, read_only));
     block.memory_ = &memory;
     if (!bytes.empty()) std::memcpy(memory.host(block.address_, size), bytes.data(), bytes.size());
     MemoryLabel label;
     label.role = MemoryLabel::Role::variable;
-    label.name = "parameters of " + kernel.name;
+    label.name = std::move(name);
     memory.name(block.address_, size, std::move(label));
     return block;
   }
-  ParameterBlock(ParameterBlock&& other) noexcept
+  LaunchBlock(LaunchBlock&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)), address_(other.address_) {}
-  ParameterBlock& operator=(ParameterBlock&&) = delete;
-  ~ParameterBlock() {
+  LaunchBlock& operator=(LaunchBlock&&) = delete;
+  ~LaunchBlock() {
     if (memory_ != nullptr) memory_->release(address_);
   }
   std::uint64_t address() const { return address_; }
 
  private:
-  ParameterBlock() = default;
+  LaunchBlock() = default;
   Memory* memory_ = nullptr;
   std::uint64_t address_ = 0;
 };
@@ -156,7 +158,15 @@ Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
 
 Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t deadline) {
   const Kernel& kernel = *launch.kernel;
-  PTXBENCH_TRY_ASSIGN(const ParameterBlock parameters, ParameterBlock::make(memory_, kernel, launch.parameters));
+  PTXBENCH_TRY_ASSIGN(const LaunchBlock parameters, LaunchBlock::make(memory_, launch.parameters, kernel.parameter_bytes, true,
+                                                                       "parameters of " + kernel.name));
+  // What cooperative_groups::this_grid() finds through %envreg1 and %envreg2: its size and a barrier, zero at first.
+  constexpr std::array<std::uint8_t, 8> kWorkspace{8};
+  std::optional<LaunchBlock> workspace;
+  if (launch.cooperative) {
+    PTXBENCH_TRY_ASSIGN(LaunchBlock block, LaunchBlock::make(memory_, kWorkspace, 0, false, "workspace of the cooperative grid"));
+    workspace.emplace(std::move(block));
+  }
   Grid grid;
   grid.kernel = &kernel;
   grid.memory = &memory_;
@@ -169,6 +179,7 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t de
   const std::uint32_t align = std::max(kernel.dynamic_shared_align, 1u);
   grid.shared_bytes = (kSystemShared + kernel.static_shared_bytes + align - 1) / align * align + launch.dynamic_shared_bytes;
   grid.parameters = parameters.address();
+  if (workspace) grid.cooperative_workspace = workspace->address();
   grid.launch_index = launches_++;
   grid.sm_count = launch.sm_count;
   grid.ctas_per_sm = launch.ctas_per_sm;

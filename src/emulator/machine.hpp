@@ -64,6 +64,8 @@ struct Fragment {
   // Fairness among the fragments of a warp: backward jumps since it was chosen, whether one polled since, its turn.
   std::uint32_t backward = 0;
   bool polled = false;
+  std::uint32_t polls = 0;                 // backward jumps after polls without any progress of the cluster
+  std::uint64_t progress_seen = 0;         // Cluster::progress at the first of them
   std::uint64_t last_run = 0;
 };
 
@@ -187,6 +189,7 @@ struct Grid {
   bool has_cluster = false, cooperative = false;
   std::uint32_t dynamic_shared_bytes = 0, shared_bytes = 0;  // shared_bytes: the whole window, kSystemShared included
   std::uint64_t parameters = 0;            // address of the parameter buffer in device memory
+  std::uint64_t cooperative_workspace = 0; // %envreg1 (high half) and %envreg2; 0 where the grid is not cooperative
   std::uint64_t launch_index = 0;          // %gridid
   std::uint32_t sm_count = 1, ctas_per_sm = 1;
   Schedule schedule;

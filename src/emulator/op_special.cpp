@@ -37,6 +37,7 @@ constexpr Entry kEntries[] = {
     {"%clock", Special::clock, 32}, {"%clock_hi", Special::clock_hi, 32}, {"%clock64", Special::clock64, 64},
     {"%globaltimer", Special::globaltimer, 64}, {"%globaltimer_lo", Special::globaltimer_lo, 32},
     {"%globaltimer_hi", Special::globaltimer_hi, 32},
+    {"%envreg1", Special::envreg1, 32}, {"%envreg2", Special::envreg2, 32},
     {"%dynamic_smem_size", Special::dynamic_smem_size, 32}, {"%total_smem_size", Special::total_smem_size, 32},
     {"%aggr_smem_size", Special::aggr_smem_size, 32},
     {"%reserved_smem_offset_begin", Special::reserved_smem_offset_begin, 32},
@@ -106,6 +107,8 @@ std::uint64_t uniform_value(const Exec& x, Special special) {
     case Special::globaltimer: return x.cluster.clock / 2;
     case Special::globaltimer_lo: return x.cluster.clock / 2 & 0xffff'ffff;
     case Special::globaltimer_hi: return x.cluster.clock / 2 >> 32;
+    case Special::envreg1: return g.cooperative_workspace >> 32;
+    case Special::envreg2: return g.cooperative_workspace & 0xffff'ffff;
     case Special::dynamic_smem_size: return g.dynamic_shared_bytes;
     case Special::total_smem_size:
       return smem_size(x.kernel.static_shared_bytes + g.dynamic_shared_bytes);

@@ -236,7 +236,6 @@ Result<void> finish_memory(Decoder& d, Emit& e, const Memory& memory, std::size_
                            std::size_t stride) {
   PTXBENCH_TRY_ASSIGN(const Address address,
                       d.address(e, d.instruction().operands[address_operand], memory.space));
-  if (e.imm != 0) return d.unsupported("takes an address with an offset");
   if (stride < d.instruction().operands.size()) {
     PTXBENCH_TRY(d.src(e, stride, Ty::u32));
   } else {

@@ -81,11 +81,19 @@ bool ClusterRunner::jumped_back(Warp& warp, Fragment& f, const Op& op) {
   ++f.backward;
   if (f.polled) {
     f.polled = false;
-    if (kernel_.info[op.info].in_spin_loop || f.backward > kPolls) {
-      f.backward = 0;
-      f.wait.kind = Kind::time;
+    if (!kernel_.info[op.info].in_spin_loop) {
+      if (f.progress_seen != cluster_.progress) {
+        f.progress_seen = cluster_.progress;
+        f.polls = 0;
+      } else if (++f.polls < kPolls) {
+        return true;
+      }
     }
-    return true;
+    if (kernel_.info[op.info].in_spin_loop || f.polls != 0) {
+      f.polls = f.backward = 0;
+      f.wait.kind = Kind::time;
+      return true;
+    }
   }
   if (warp.fragments.size() == 1 || f.backward < kPatience) return false;
   f.backward = 0;
@@ -241,7 +249,8 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       ++steps, ++cluster_.clock;
       f.pc = pc + 1;
       if ((op.flags & (kSideEffect | kPoll)) != 0) {
-        if ((op.flags & kSideEffect) != 0) ++cluster_.progress;
+        if ((op.flags & kSideEffect) != 0 && ((op.flags & kPoll) == 0 || !kernel_.info[op.info].in_spin_loop))
+          ++cluster_.progress;  // an atomic that a loop waits with is none
         f.polled = f.polled || (op.flags & kPoll) != 0;
       }
       f.wait_value = 0;

@@ -18,7 +18,7 @@ enum class Special : std::uint8_t {
   lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
   clock, clock_hi, clock64, globaltimer, globaltimer_lo, globaltimer_hi,
   dynamic_smem_size, total_smem_size, aggr_smem_size, reserved_smem_offset_begin, reserved_smem_offset_cap,
-  reserved_smem_offset_end, zero, zero64
+  reserved_smem_offset_end, envreg1, envreg2, zero, zero64
 };
 
 struct SpecialInfo {

@@ -238,3 +238,39 @@ WAIT:
     CHECK(out[32 * rank + 18] == 2 * (50 + (rank ^ 1)));
   }
 }
+
+TEST_CASE("what was never written may be copied, but not into an output") {
+  // `buf` holds 1024 written bytes; the 1024 behind them nobody has written.
+  const std::string copy =
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1+512], 528;\n"
+      "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+  for (const auto role : {MemoryLabel::Role::output, MemoryLabel::Role::workspace}) {
+    Machine m(kernel(copy));
+    const std::uint64_t in = m.allocate(1024), out = m.allocate(1024);
+    MemoryLabel label;
+    label.role = role;
+    label.name = "C";
+    m.memory.name(out, 1024, label);
+    LaunchShape shape;
+    shape.block = {1, 1, 1};
+    const Run run = m.launch(shape, in, out);
+    if (role == MemoryLabel::Role::output) {
+      REQUIRE(run.fault);
+      CHECK(run.fault->kind == FaultKind::undefined_value);
+      CHECK_HAS(run.fault->message, Contains("C"));
+    } else {
+      REQUIRE_CLEAN(run);
+      CHECK(m.memory.global_undefined(out + 512, 16));
+      CHECK(!m.memory.global_undefined(out, 512));
+    }
+  }
+}
+
+TEST_CASE("a CTA that ends before its bulk store has read is a fault under some schedule") {
+  const std::string store =
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1], 1024;\n"
+      "cp.async.bulk.commit_group;\n";
+  CHECK(fault(store) == "none");
+  CHECK_HAS(fault(store, kSchedules[1]), Contains("exit_with_work") && Contains("1024 bytes"));
+  CHECK(fault(store + "cp.async.bulk.wait_group.read 0;\n", kSchedules[1]) == "none");
+}

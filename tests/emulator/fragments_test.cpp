@@ -62,7 +62,8 @@ TEST_CASE("fragments: mma.sync as the ISA's text has it") {
 }
 
 TEST_CASE("fragments: every element is somewhere, once") {
-  for (const auto& [bits, k] : {std::pair{16, 8}, {16, 16}, {32, 4}, {32, 8}, {8, 16}, {8, 32}}) {
+  for (const auto& shape : {std::pair{16, 8}, {16, 16}, {32, 4}, {32, 8}, {8, 16}, {8, 32}}) {
+    const int bits = shape.first, k = shape.second;  // clang 14 captures no structured bindings
     covers(16, k, 16 * k / 32, 32, 1, [&](int e, int lane) { return a_index(bits, e, lane); });
     covers(k, 8, 8 * k / 32, 32, 1, [&](int e, int lane) { return b_index(bits, e, lane); });
     covers(64, k, 16 * k / 32, 128, 1,

@@ -324,3 +324,21 @@ TEST_CASE("wgmma: forms that there are not") {
   CHECK_FALSE(error("wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%r0}, %x0, %x1, 1").empty());
   CHECK_FALSE(error("wgmma.wait_group.sync.aligned").empty());
 }
+
+TEST_CASE("wmma: fragments load and store, with offsets, strides and both layouts") {
+  // out is an 16 x 16 matrix of fp32 (its words are its bits); loaded by columns from 64 bytes on, stored by
+  // rows at its end.
+  const KernelOutcome out =
+      run("wmma.load.c.sync.aligned.col.m16n16k16.global.f32 " + registers("f", 8) +
+          ", [%base+64], 20;\nwmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%base+2048], " +
+          registers("f", 8) + ";\n");
+  REQUIRE(out.error.empty());
+  CHECK(out.report.findings.empty());
+  for (std::uint32_t row = 0; row < 16; ++row)
+    for (std::uint32_t column = 0; column < 16; ++column)
+      REQUIRE(out.words[512 + 16 * row + column] == 16 + 20 * column + row);
+  CHECK(
+      run("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " + registers("f", 8) + ", [%base+4000], 16;\n")
+          .code() == "out_of_bounds");
+  CHECK_FALSE(run("wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r0}, [%base], 32;\n").error.empty());
+}
