@@ -1,4 +1,5 @@
 // atom and red. Lanes take their turns in order, so that results do not depend on chance.
+#include "emulator/scalar_math.hpp"
 #include "emulator/access.hpp"
 
 #include <bit>
@@ -128,8 +129,10 @@ struct AddF32 {
 struct AddF64 {
   static std::uint64_t apply(std::uint64_t old, std::uint64_t b, std::uint64_t, bool) {
     const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(b);
-    if (sum != sum) return 0x7fff'ffff'ffff'ffffULL;
-    return std::bit_cast<std::uint64_t>(sum);
+    if (sum == sum) return std::bit_cast<std::uint64_t>(sum);
+    std::uint64_t result[kLanes], olds[kLanes] = {old}, values[kLanes] = {b};  // NaNs as add.f64 makes them
+    add_f64(result, olds, values, Rounding::nearest_even);
+    return result[0];
   }
 };
 template <class F>
