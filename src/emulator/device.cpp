@@ -78,6 +78,7 @@ Result<void> Emulator::write(std::uint64_t address, std::span<const std::uint8_t
   settle();
   PTXBENCH_TRY_ASSIGN(std::uint8_t* to, at(address, bytes.size(), "a write"));
   std::memcpy(to, bytes.data(), bytes.size());
+  memory_.define(address, bytes.size());
   return {};
 }
 
@@ -93,6 +94,7 @@ void Emulator::do_fill(const Fill& fill) {
   const std::uint64_t size = static_cast<std::uint64_t>(fill.element_bytes);
   std::uint8_t* to = memory_.host(fill.address, size * fill.elements);
   if (to == nullptr) return;  // released since: nobody can see it
+  memory_.define(fill.address, size * fill.elements);
   if (size == 1) {
     std::memset(to, static_cast<int>(fill.pattern & 0xff), fill.elements);
     return;
@@ -105,7 +107,9 @@ void Emulator::do_fill(const Fill& fill) {
 void Emulator::do_copy(const Copy& copy) {
   std::uint8_t* to = memory_.host(copy.to, copy.bytes);
   const std::uint8_t* from = memory_.host(copy.from, copy.bytes);
-  if (to != nullptr && from != nullptr) std::memmove(to, from, copy.bytes);
+  if (to == nullptr || from == nullptr) return;
+  std::memmove(to, from, copy.bytes);
+  if (!memory_.global_undefined(copy.from, copy.bytes)) memory_.define(copy.to, copy.bytes);
 }
 
 Result<void> Emulator::fill(std::uint64_t address, std::uint64_t pattern, int element_bytes, std::uint64_t elements) {

@@ -1,7 +1,9 @@
 // Which registers live where, and the slots that follow: registers whose lives do not overlap share one.
 //
-// A lane's values lie in its own column of a slot, so the lives along the paths of the graph are what counts, also where
-// lanes of a warp are apart. A write under a guard leaves the other lanes' values: it ends no life.
+// Among registers of up to 32 bits, and among wider ones, a lane's values lie in a column of its own, so the lives along
+// the paths of the graph are what counts, also where lanes of a warp are apart. Between the two they do not: the 64-bit
+// lane 1 lies where the 32-bit lanes 2 and 3 do. So wide registers have slots of their own, behind the narrow ones. A
+// write under a guard leaves the other lanes' values: it ends no life.
 #include "emulator/decode_builder.hpp"
 
 #include <algorithm>
@@ -175,36 +177,37 @@ void allocate_slots(Kernel& kernel, const Graph& graph, const DecodedOps& decode
     return lives[a].begin != lives[b].begin ? lives[a].begin < lives[b].begin : a < b;
   });
   std::vector<std::uint32_t> slot(lives.size(), kNone32);
-  SlotPool pool;
+  SlotPool pool, wide;
+  const auto pool_of = [&](std::uint32_t v) -> SlotPool& { return decoded.slots[v] == 1 ? pool : wide; };
   // Those in flight first, in the order of their numbers: a fragment's registers mostly lie in a row.
   for (std::uint32_t v = 0; v < lives.size(); ++v)
-    if (decoded.exclusive[v] && lives[v].begin != kNone32) slot[v] = pool.take(decoded.slots[v]);
-  const std::uint32_t exclusive_end = pool.size();
+    if (decoded.exclusive[v] && lives[v].begin != kNone32) slot[v] = pool_of(v).take(decoded.slots[v]);
   std::vector<std::uint32_t> active;  // a heap by end
   const auto later = [&](std::uint32_t a, std::uint32_t b) { return lives[a].end > lives[b].end; };
   for (const std::uint32_t v : by_begin) {
     if (decoded.exclusive[v]) continue;
     // What ends at the op that begins v still overlaps: handlers may write before they have read everything.
     while (!active.empty() && lives[active.front()].end < lives[v].begin) {
-      pool.give(slot[active.front()], decoded.slots[active.front()]);
+      pool_of(active.front()).give(slot[active.front()], decoded.slots[active.front()]);
       std::pop_heap(active.begin(), active.end(), later);
       active.pop_back();
     }
-    slot[v] = pool.take(decoded.slots[v]);
+    slot[v] = pool_of(v).take(decoded.slots[v]);
     active.push_back(v);
     std::push_heap(active.begin(), active.end(), later);
   }
+  const std::uint32_t first_wide = (pool.size() + 3) / 4 * 4;
   for (std::size_t i = 0; i < kernel.ops.size(); ++i) {
     const auto [first, last] = operand_range(kernel, i);
     for (std::uint32_t k = first; k < last; ++k) {
       Operand& o = kernel.operands[k];
       if (!is_virtual(o)) continue;
-      const std::uint32_t s = slot[virtual_slot(o)];
-      if (s < exclusive_end && decoded.exclusive[virtual_slot(o)]) kernel.ops[i].flags |= kMayBeInFlight;
-      o = static_cast<Operand>(s * kLanes);
+      const std::uint32_t v = virtual_slot(o);
+      if (decoded.exclusive[v]) kernel.ops[i].flags |= kMayBeInFlight;
+      o = static_cast<Operand>((slot[v] + (decoded.slots[v] == 1 ? 0 : first_wide)) * kLanes);
     }
   }
-  kernel.slot_words = pool.size() * kLanes;
+  kernel.slot_words = (first_wide + wide.size()) * kLanes;
 }
 
 }  // namespace ptxbench::emulator

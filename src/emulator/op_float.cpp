@@ -289,7 +289,24 @@ template <MinMax64 F>
 Flow run_min_max64(Exec& x) {
   return to_lanes<2>(x, [&](U32* d) { F(words<U64>(d), x.src64(1), x.src64(2)); });
 }
-template <MinMax32 F32, MinMax64 F64>
+// Without modifiers, in 32-bit integers: with the magnitude of negative ones complemented they have the
+// numbers' order.
+struct Extreme {
+  bool larger;
+  PTXBENCH_INLINE U32 operator()(U32 a, U32 b) const {
+    const auto key = [](U32 v) {
+      return static_cast<std::int32_t>(v ^ (static_cast<U32>(static_cast<std::int32_t>(v) >> 31) >> 1));
+    };
+    const bool a_nan = (a & 0x7fffffff) > 0x7f800000, b_nan = (b & 0x7fffffff) > 0x7f800000;
+    const U32 r = (key(a) > key(b)) == larger ? a : b;
+    const U32 other = a_nan ? kNanF32 : a;
+    return b_nan ? other : a_nan ? b : r;
+  }
+};
+PTXBENCH_CLONES Flow run_plain_min(Exec& x) { return binary<U32, U32, U32>(x, Extreme{false}); }
+PTXBENCH_CLONES Flow run_plain_max(Exec& x) { return binary<U32, U32, U32>(x, Extreme{true}); }
+
+template <MinMax32 F32, Handler Plain32, MinMax64 F64>
 Result<void> decode_min_max(Decoder& d) {
   Modifiers m(d.instruction());
   Emit e;
@@ -309,7 +326,7 @@ Result<void> decode_min_max(Decoder& d) {
     return emit_typed(d, e, &run_min_max3<F32>, "fp32");
   }
   PTXBENCH_TRY(plain_operands(d, e, 32, {type, type}));
-  return emit_typed(d, e, &run_min_max<F32>, "fp32");
+  return emit_typed(d, e, e.c == 0 ? Plain32 : &run_min_max<F32>, "fp32");
 }
 
 // --- signs and tests
@@ -404,8 +421,12 @@ Result<void> decode_testp(Decoder& d) {
 
 }  // namespace
 
-Result<void> decode_min_float(Decoder& d) { return decode_min_max<MinMax32{min_f32}, MinMax64{min_f64}>(d); }
-Result<void> decode_max_float(Decoder& d) { return decode_min_max<MinMax32{max_f32}, MinMax64{max_f64}>(d); }
+Result<void> decode_min_float(Decoder& d) {
+  return decode_min_max<MinMax32{min_f32}, run_plain_min, MinMax64{min_f64}>(d);
+}
+Result<void> decode_max_float(Decoder& d) {
+  return decode_min_max<MinMax32{max_f32}, run_plain_max, MinMax64{max_f64}>(d);
+}
 Result<void> decode_abs_float(Decoder& d) { return decode_sign<abs_f32, run_abs32, abs_f64>(d); }
 Result<void> decode_neg_float(Decoder& d) { return decode_sign<neg_f32, run_neg32, neg_f64>(d); }
 

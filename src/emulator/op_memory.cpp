@@ -146,6 +146,31 @@ bool range_undefined(const Exec& x, const Place& p, unsigned bytes) {
                                        : x.grid.memory->global_undefined(p.at, bytes);
 }
 
+constexpr std::uint64_t kNear = 16 << 10;  // bytes
+
+std::uint64_t lowest(Mask mask, const std::uint64_t address[kLanes]) {
+  std::uint64_t low = UINT64_MAX;
+  for_lanes(mask, [&](int i) { low = std::min(low, address[i]); });
+  return low;
+}
+
+// Where the lanes of x.mask lie within kNear of one another, all defined, one check does for all: where the
+// lowest lies. Null, and nothing raised, where each lane takes a look of its own.
+const std::uint8_t* resolve_near(const Exec& x, Where where, const std::uint64_t address[kLanes],
+                                 unsigned bytes) {
+  std::uint64_t low = UINT64_MAX, high = 0, bits = 0;
+  for_lanes(x.mask, [&](int i) {
+    low = std::min(low, address[i]);
+    high = std::max(high, address[i]);
+    bits |= address[i];
+  });
+  if (high - low > kNear || (bits & (bytes - 1)) != 0) return nullptr;
+  Place p;
+  const auto span = static_cast<unsigned>(high - low + bytes);
+  const std::uint8_t* data = resolve_range(x, where, low, span, bytes, Access::read, p);
+  return data != nullptr && !range_undefined(x, p, span) ? data : nullptr;
+}
+
 Flow run_load(Exec& x) {
   const unsigned n = x.op.a, each = x.op.b, total = n * each;
   const auto where = static_cast<Where>(x.op.c & kWhereMask);
@@ -173,6 +198,16 @@ Flow run_load(Exec& x) {
       }
       return Flow::next;
     }
+  }
+
+  if (const std::uint8_t* data = resolve_near(x, where, address, total); data != nullptr) {
+    const std::uint64_t low = lowest(x.mask, address);
+    for (unsigned k = 0; k < n; ++k) {
+      if (x.operand(k) == kNoOperand) continue;
+      load_element(x, k, lane, x.mask, [&](unsigned i) { return data + (address[i] - low) + k * each; });
+      x.set_undefined(k, 0);
+    }
+    return Flow::next;
   }
 
   Place place[kLanes];

@@ -75,21 +75,9 @@ PTXBENCH_INLINE void route(Route& r, const U32* b, const U32* c, F source, bool 
   r.in_range = pack_bits(fits);
 }
 
-// Operands: d, a, b, c, members, then p (or the sink).
-PTXBENCH_CLONES Flow run_shfl(Exec& x) {
-  const U32* a = x.src(1);
-  const U32* b = x.src(2);
-  const U32* c = x.src(3);
-  Mask reachable[kLanes];  // of each lane: those of its group
-  Mask whole = 0;
-  const Flow flow = for_groups(x, 4, [&](Mask group) {
-    whole = group;
-    for_lanes(group, [&](int i) { reachable[i] = group; });
-  });
-  if (flow != Flow::next) return flow;
-  Route r;
+PTXBENCH_INLINE void route_all(Route& r, unsigned kind, const U32* b, const U32* c) {
   using S = std::int32_t;
-  switch (x.op.a) {
+  switch (kind) {
     case kUp:
       route(
           r, b, c, [](S lane, S n, S) { return lane - n; }, true);
@@ -105,8 +93,40 @@ PTXBENCH_CLONES Flow run_shfl(Exec& x) {
     default:
       route(
           r, b, c, [](S lane, S n, S segment) { return (lane & segment) | (n & ~segment); }, false);
-      break;
   }
+}
+// The whole warp, which a member mask known while decoding names, with everything defined: op.b.
+PTXBENCH_CLONES Flow run_shfl_whole(Exec& x) {
+  Route r;
+  route_all(r, x.op.a, x.src(2), x.src(3));
+  alignas(64) U32 values[kLanes];
+  const U32* a = x.src(1);
+  for (unsigned i = 0; i < kLanes; ++i) values[i] = a[i];
+  U32* d = x.dst(0);
+  for (unsigned i = 0; i < kLanes; ++i) d[i] = values[r.from[i] & 31];
+  x.set_undefined(0, 0);
+  x.set_pred(5, r.in_range, 0);
+  return Flow::next;
+}
+
+// Operands: d, a, b, c, members, then p (or the sink).
+PTXBENCH_CLONES Flow run_shfl(Exec& x) {
+  if (x.op.b != 0 && x.mask == ~Mask{0} &&
+      (x.undefined_of(x.operand(1)) | x.undefined_of(x.operand(2)) | x.undefined_of(x.operand(3))) == 0) {
+    return run_shfl_whole(x);
+  }
+  const U32* a = x.src(1);
+  const U32* b = x.src(2);
+  const U32* c = x.src(3);
+  Mask reachable[kLanes];  // of each lane: those of its group
+  Mask whole = 0;
+  const Flow flow = for_groups(x, 4, [&](Mask group) {
+    whole = group;
+    for_lanes(group, [&](int i) { reachable[i] = group; });
+  });
+  if (flow != Flow::next) return flow;
+  Route r;
+  route_all(r, x.op.a, b, c);
   const Mask undefined_a = x.undefined_of(x.operand(1));
   const Mask undefined_route = x.undefined_of(x.operand(2)) | x.undefined_of(x.operand(3));
   Mask undefined = undefined_route;
@@ -153,6 +173,8 @@ Result<void> decode_shfl(Decoder& d) {
   e.operands.push_back(p);
   e.flags = kNone;
   e.a = static_cast<std::uint8_t>(mode);
+  const ptx::Operand& members = d.instruction().operands[4];
+  e.b = members.kind == ptx::Operand::Kind::integer && static_cast<U32>(members.bits) == ~U32{0};
   e.run = run_shfl;
   return d.emit(e, "shuffle");
 }

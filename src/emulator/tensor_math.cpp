@@ -55,6 +55,7 @@ float to_float(bool negative, std::uint64_t magnitude, int exponent, const DotPa
     kept = magnitude << (exponent - last);
   }
   if (p.round_to_odd && lost) kept |= 1;
+  if (kept == 0) return std::bit_cast<float>(std::uint32_t{0});  // +0 of either sign's sum (measured)
   if (result_exponent > 127) return std::bit_cast<float>(sign | 0x7f800000);
   kept <<= 23 - p.mantissa_bits;
   const auto significand = static_cast<std::uint32_t>(kept);

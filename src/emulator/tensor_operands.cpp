@@ -27,7 +27,7 @@ inline std::uint32_t half_bits_to_float_bits(std::uint32_t half) {
   return sign | magnitude;
 }
 
-// f32 to f16 to nearest even, without a branch.
+// f32 to f16 to nearest even, without a branch. As results of tensor cores: what vanishes is +0, never -0 (measured).
 inline std::uint32_t float_bits_to_half_bits(std::uint32_t bits) {
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t magnitude = bits & 0x7fffffff;
@@ -39,7 +39,7 @@ inline std::uint32_t float_bits_to_half_bits(std::uint32_t bits) {
   const float moved = std::bit_cast<float>(magnitude < (113U << 23) ? magnitude : 0) + 0.5F;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(moved) - (126U << 23);
   const std::uint32_t result = magnitude < (113U << 23) ? subnormal : normal;
-  return magnitude > 0x7f800000 ? 0x7fff : (sign | result);
+  return magnitude > 0x7f800000 ? 0x7fff : result == 0 && magnitude != 0 ? 0 : (sign | result);
 }
 
 float fp8_value(OperandType type, unsigned bits) {

@@ -2,6 +2,7 @@
 #include "support/kernel_emulation.hpp"
 #include "support/kernel_outputs.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -41,8 +42,11 @@ TEST_CASE("right kernels are right and raise nothing") {
   auto device = open_emulator_device({});
   if (!device) FAIL(device.error().to_string());
   const char* only = std::getenv("PTXBENCH_CASE");
+  const char* schedules = std::getenv("PTXBENCH_SCHEDULES");  // how many; 20 were run by hand
+  const int random_schedules = schedules == nullptr ? 2 : std::max(0, std::atoi(schedules) - 2);
   for (const std::string& name : kernel_case_names())
-    if (only == nullptr || name.find(only) != std::string::npos) check_case(*context, **device, name, 2);
+    if (only == nullptr || name.find(only) != std::string::npos)
+      check_case(*context, **device, name, random_schedules);
 }
 
 TEST_CASE("kernels give the card's bytes") {
@@ -74,4 +78,34 @@ TEST_CASE("kernels give the card's bytes") {
                 << fidelity_name(run.report.fidelity));
   }
   CHECK(cases == recorded_kernels().size());
+}
+
+// Every variant of the fast candidate, ragged in M, N and K: rings wrap more than twice, and on few SMs there
+// are more tiles than CTAs.
+TEST_CASE("the fast candidate is right on small shapes, on many SMs and on few") {
+  const std::string data = PTXBENCH_SOURCE_DIR "/examples/data/";
+  auto definition = load_definition(data + "definitions/gemm/gemm_small.json");
+  REQUIRE(definition);
+  auto workloads = load_workloads(*definition, data + "workloads/gemm/gemm_small.jsonl");
+  REQUIRE(workloads);
+  auto solution = load_solution(data + "candidates/4_fast", **definition);
+  REQUIRE(solution);
+  const auto context = compile_only_context();
+  auto device = open_emulator_device({});
+  if (!device) FAIL(device.error().to_string());
+  for (const Workload& workload : *workloads) {
+    KernelCase c{"4_fast", *solution, workload, {}};
+    const Candidate candidate = compiled_case(*context, c);
+    for (const int sms : {0, 8})
+      for (const EmulatorSchedule& schedule :
+           {EmulatorSchedule{}, EmulatorSchedule{EmulatorSchedule::Mode::lazy, 0},
+            EmulatorSchedule{EmulatorSchedule::Mode::random, 5}}) {
+        (*device)->set_sm_count(sms);
+        const Emulation run = emulate(**device, c, candidate, schedule);
+        INFO(to_json(workload) << ", " << sms << " SMs, " << schedule_name(schedule) << "\n"
+                               << words(run.report));
+        CHECK(run.verdict.status == Status::passed);
+        for (const EmulatorFinding& f : run.report.findings) CHECK(f.grade == EmulatorFinding::Grade::note);
+      }
+  }
 }

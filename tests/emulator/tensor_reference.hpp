@@ -97,6 +97,7 @@ inline std::uint32_t round_to(__int128 sum, int scale, int exponent_bits, int ma
   const std::uint32_t sign = negative ? 1U << (exponent_bits + mantissa_bits) : 0;
   if (exponent > bias) return sign | ((1U << exponent_bits) - 1) << mantissa_bits;
   const auto significand = static_cast<std::uint32_t>(whole) << (mantissa_bits - kept);
+  if (significand == 0) return 0;  // what vanishes is +0
   const bool normal = (significand >> mantissa_bits) != 0;
   return sign | (normal ? static_cast<std::uint32_t>(exponent + bias) : 0U) << mantissa_bits |
          (significand & ((1U << mantissa_bits) - 1));
