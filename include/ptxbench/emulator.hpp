@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -105,6 +106,9 @@ bool is_emulator_name(std::string_view device) noexcept;
 /// Reads such a name: profile (default h200), and after `?` options joined by `&`: sm_count (1 to 1024), memory_mib,
 /// step_limit, threads. What it does not know is ErrorCode::invalid_argument.
 Result<EmulatorOptions> parse_emulator_name(std::string_view device);
+
+/// The profiles that it can be: "h200", "h100".
+std::span<const std::string_view> emulator_profiles() noexcept;
 
 /// Opens an emulator; `info().id` is "emulator:h200", with each option that is not the default
 /// ("emulator:h200?sm_count=2"). An unknown profile, or one of another capability than 9.0, is ErrorCode::not_found or

@@ -97,6 +97,7 @@ struct EvaluateOptions {
   /// number is run once more (0: not at all).
   int schedules = 3;
   int small_sm_count = 2;
+  std::uint64_t schedule_budget_ns = 20'000'000'000;  ///< no such run begins that would probably end after it
   std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override
   std::string arch;                               ///< empty: the device's, else sm_90a
   std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)
@@ -106,7 +107,8 @@ struct EvaluateOptions {
 
 /// One thing that a machine has or lacks.
 struct DoctorItem {
-  std::string name;     ///< "driver", "NVRTC", "ptxas", "headers", "CUPTI", "cuBLASLt", "cuDNN", "counters", "worker"
+  std::string name;     ///< "driver", "NVRTC", "ptxas", "headers", "CUPTI", "cuBLASLt", "cuDNN", "counters", "worker",
+                        ///< "emulator"
   bool ok = false;
   std::string version;  ///< empty where unknown
   std::string path;     ///< of the file or folder in use

@@ -98,7 +98,9 @@ typedef void (*ptxbench_log_fn)(void *userdata, int32_t level, const char *text,
 /** Options of a context. Initialise with ptxbench_context_options_init, then set what differs. */
 typedef struct ptxbench_context_options {
   size_t struct_size;       /**< sizeof(ptxbench_context_options) as the caller compiled it */
-  const char *device;       /**< NULL or "auto", "cuda:GPU-uuid", "cuda:0", "none"; copied */
+  const char *device;       /**< NULL or "auto" (the first GPU; where there is none, the emulator of an H200), "cuda:0",
+                                 "cuda:GPU-uuid", "emulator:h200", "emulator:h100" (with options: docs/evaluate.md),
+                                 "none"; copied */
   const char *worker_path;  /**< NULL: beside the library, then the installed path; copied */
   const char *cuda_home;    /**< NULL: searched; copied */
   const char *cache_dir;    /**< NULL: the user's cache folder; "": none; copied */
@@ -112,8 +114,8 @@ typedef struct ptxbench_context_options {
 PTXBENCH_API void ptxbench_context_options_init(ptxbench_context_options *opts, size_t struct_size);
 /** Makes a context. No worker is started until one is needed.
  * @param out receives the context. @param opts NULL: all defaults.
- * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_UNSUPPORTED (a newer header's field is set),
- * PTXBENCH_E_WORKER. @since 0.1 */
+ * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_UNSUPPORTED (a newer header's field is set, or a profile
+ * that cannot be emulated), PTXBENCH_E_NOT_FOUND (no such profile of the emulator), PTXBENCH_E_WORKER. @since 0.1 */
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_context_create(ptxbench_context **out,
                                                                         const ptxbench_context_options *opts,
                                                                         ptxbench_error **err);
@@ -273,7 +275,8 @@ typedef struct ptxbench_timing {
   uint32_t flags; /**< bit 0: measured; bit 1: a tie, inside the noise floor */
 } ptxbench_timing;
 
-/** Judges a candidate on workloads. A bad candidate is PTXBENCH_OK with its verdicts.
+/** Judges a candidate on workloads. A bad candidate is PTXBENCH_OK with its verdicts. On an emulator there are no times;
+ * the options "trials", "schedules", "small_sm_count", "schedule_budget_s" and "run_deadline_s" bound what it does.
  * @param workloads array of @p workload_count workloads of one definition. @param judging NULL: all defaults.
  * @param options_json options of docs/evaluate.md as a JSON object; NULL: defaults. @param cancel may be NULL.
  * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_PARSE (options), PTXBENCH_E_TOOLKIT, PTXBENCH_E_WORKER,

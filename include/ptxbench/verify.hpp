@@ -158,6 +158,8 @@ struct VerifyJob {
   /// A GPU ignores them.
   std::vector<EmulatorSchedule> schedules;
   int small_sm_count = 0;
+  /// A further run is left out where it would probably end later than this after the first one was judged.
+  std::uint64_t schedule_budget_ns = 20'000'000'000;
 };
 
 /// The judge's own device code, to be compiled once for @p arch (in a compile worker, like any other code).
@@ -229,6 +231,7 @@ struct VerifyEvidence {
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
+  std::vector<std::string> schedules_skipped; ///< further runs that the budget left no time for
   /// Of an emulator: what the first trial executed; findings and fidelity are of all runs.
   std::optional<EmulatorReport> emulator;
   std::string output;             ///< what was printed meanwhile (printf, assert); the host adds it

@@ -33,7 +33,8 @@ int fail(const Error& error);
 std::vector<OptionSpec> with_context_options(std::vector<OptionSpec> own);
 Result<std::shared_ptr<Context>> make_context(const Arguments& arguments);
 inline constexpr std::string_view kContextHelp =
-    "  --device DEVICE     auto (default), cuda:0, cuda:GPU-<uuid>, none\n"
+    "  --device DEVICE     auto (default: the first GPU, else the emulator), cuda:N, cuda:GPU-<uuid>,\n"
+    "                      emulator[:h200|:h100], none\n"
     "  --cuda-home DIR     a CUDA toolkit, or the folder of NVIDIA's wheels (default: searched)\n"
     "  --cache-dir DIR     where compiled candidates are kept; \"\" = nowhere (default: the user's cache folder)\n"
     "  --worker FILE       the worker program (default: beside this one)\n"

@@ -32,8 +32,11 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 const Command kDoctorCommand{
-    "doctor", "say what this machine can do: driver, devices, compilers, libraries, counters, worker",
+    "doctor", "say what this machine can do: driver, devices, the emulator, compilers, libraries, counters, worker",
     "usage: ptxbench doctor [--json] [--device DEVICE] [--cuda-home DIR] [--worker FILE]\n"
+    "\n"
+    "  --device DEVICE     auto (default: the first GPU, else the emulator), cuda:N, cuda:GPU-<uuid>,\n"
+    "                      emulator[:h200|:h100], none\n"
     "\n"
     "Looks for everything that ptxbench uses and says what was found where, what is missing, where it was looked for\n"
     "and what follows. Makes no CUDA context. The exit code is 0 unless the call itself is wrong (2).\n"

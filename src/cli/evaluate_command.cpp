@@ -49,8 +49,8 @@ const Command kEvaluateCommand{
     "evaluate", "judge a candidate: is it right, how fast is it, which instructions does it execute",
     "usage: ptxbench evaluate CANDIDATE --definition FILE --workloads FILE [options]\n"
     "\n"
-    "Compiles the candidate, verifies it on several draws of inputs, times it against the best library kernel. Without a\n"
-    "GPU it compiles, and says that nothing was executed and why.\n"
+    "Compiles the candidate, verifies it on several draws of inputs, times it against the best library kernel, counts the\n"
+    "instructions that it executes. Without a GPU the emulator runs it: right or wrong, why, and counts; no times.\n"
     "\n"
     "  --reference PATH    a solution whose outputs are taken as expected (default: the library's own reference)\n"
     "  --baseline PATH     a solution to compare the speed with (default: the vendor library's kernel)\n"

@@ -1,5 +1,7 @@
 #include "cli/print.hpp"
 
+#include "core/json.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -97,10 +99,32 @@ void describe_counts(const CountsBlock& block, std::string& out) {
   if (block.state == Availability::not_requested) return;
   out += "  counts: " + std::string(availability_name(block.state)) + (block.reason.empty() ? "" : " (" + block.reason + ")") + "\n";
   if (block.families.empty()) return;
-  std::vector<std::vector<std::string>> rows{{"kernel", "family", "warp instructions", "thread instructions"}};
+  std::vector<std::vector<std::string>> rows{{"kernel", "family", "warp instructions", "thread instructions", "counted as"}};
   for (const FamilyCount& f : block.families)
-    rows.push_back({f.kernel, f.family, std::to_string(f.warp_instructions), std::to_string(f.thread_instructions)});
+    rows.push_back({f.kernel, f.family, std::to_string(f.warp_instructions), std::to_string(f.thread_instructions), f.label});
   out += indent(table(rows), "    ");
+  if (block.tma_load_bytes && block.tma_store_bytes && block.bulk_copy_bytes)
+    out += "    moved by TMA: " + std::to_string(*block.tma_load_bytes) + " bytes in, " + std::to_string(*block.tma_store_bytes) +
+           " bytes out; by bulk copies: " + std::to_string(*block.bulk_copy_bytes) + " bytes\n";
+}
+
+void describe_emulation(const EmulationBlock& block, std::string& out) {
+  if (block.state == Availability::not_requested) return;
+  out += "  emulation: " + std::string(availability_name(block.state)) + (block.reason.empty() ? "" : " (" + block.reason + ")");
+  if (block.state == Availability::measured) {
+    out += ", fidelity " + (block.fidelity.empty() ? "unknown" : block.fidelity) + ", " + std::to_string(block.warp_instructions) +
+           " warp instructions, schedules:";
+    for (const std::string& schedule : block.schedules) out += " " + schedule + (&schedule == &block.schedules.back() ? "" : ",");
+  }
+  out += "\n";
+  for (const std::string& line : block.inexact) out += "    not exact: " + line + "\n";
+}
+
+// What a finding has to say in several lines: in a deadlock, who waits for what.
+std::string detail_of(const Finding& finding) {
+  const auto evidence = json::parse(finding.evidence);
+  const json::Value* detail = evidence ? evidence->root.find("detail") : nullptr;
+  return detail != nullptr && detail->kind == json::Kind::string ? std::string(detail->text) : std::string();
 }
 
 }  // namespace
@@ -138,8 +162,11 @@ std::string describe(const Verdict& verdict) {
   describe_correctness(verdict.correctness, out);
   describe_timing(verdict.timing, out);
   describe_counts(verdict.counts, out);
-  for (const Finding& f : verdict.findings)
+  describe_emulation(verdict.emulation, out);
+  for (const Finding& f : verdict.findings) {
     out += "  " + std::string(severity_name(f.severity)) + " " + f.code + ": " + f.message + "\n";
+    out += indent(detail_of(f), "    ");
+  }
   return out;
 }
 

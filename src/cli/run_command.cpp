@@ -214,7 +214,8 @@ std::string device_text(Context& context, std::string& name) {
   const Result<DeviceInfo> device = context.device();
   if (!device) return "device: none, so nothing is executed (" + device.error().to_string() + ")\n";
   name = device->name;
-  return "device: " + device->name + " (" + device->id + ")\n";
+  return "device: " + device->name + " (" + device->id + ")" +
+         (device->emulated ? ": says whether a kernel is right and what it executes; measures no speed" : "") + "\n";
 }
 
 int replay(const Arguments& arguments, const std::string& file) {
@@ -326,8 +327,8 @@ const Command kRunCommand{
     "       ptxbench run --replay TRAJECTORY [--rejudge] [--out DIR]\n"
     "\n"
     "Asks the model, judges its candidate on all workloads, tells it what was found, and so on. Without a "
-    "GPU candidates are\n"
-    "compiled, and it says that nothing was executed and why.\n"
+    "GPU the\n"
+    "emulator runs the candidates: it says whether they are right and what they execute, not how fast they are.\n"
     "\n"
     "  --model MODEL       scripted:PATH: replies from a folder (texts, or candidates), or a .jsonl file "
     "(docs/agent.md)\n"

@@ -9,6 +9,7 @@ namespace ptxbench {
 namespace {
 
 constexpr std::string_view kPrefix = "emulator";
+constexpr std::string_view kProfiles[] = {"h200", "h100"};
 
 Error bad_name(std::string_view device, const std::string& why) {
   return make_error(ErrorCode::invalid_argument, "the device \"" + std::string(device) + "\": " + why);
@@ -70,7 +71,13 @@ std::string upper(std::string text) {
 }
 
 Result<std::unique_ptr<EmulatedDevice>> open(const EmulatorOptions& options) {
-  PTXBENCH_TRY_ASSIGN(DeviceLimits limits, device_profile(options.profile));
+  const Result<DeviceLimits> known = device_profile(options.profile);
+  if (!known) {
+    const std::string_view near = json::nearest(options.profile, {"h200", "h100"});
+    return make_error(ErrorCode::not_found, "the emulator has no profile \"" + options.profile + "\"; there are h200 and h100" +
+                                                (near.empty() ? std::string() : "; did you mean \"" + std::string(near) + "\"?"));
+  }
+  DeviceLimits limits = *known;
   if (limits.compute_major != 9)
     return make_error(ErrorCode::unsupported, "the emulator knows Hopper (sm_90a); the profile \"" + options.profile +
                                                   "\" is of compute capability " + std::to_string(limits.compute_major) + "." +
@@ -109,6 +116,8 @@ bool is_emulator_name(std::string_view device) noexcept {
   if (device.substr(0, kPrefix.size()) != kPrefix) return false;
   return device.size() == kPrefix.size() || device[kPrefix.size()] == ':' || device[kPrefix.size()] == '?';
 }
+
+std::span<const std::string_view> emulator_profiles() noexcept { return kProfiles; }
 
 Result<EmulatorOptions> parse_emulator_name(std::string_view device) {
   return guarded([&] { return parse(device); });

@@ -280,7 +280,7 @@ Result<void> decode_cluster_barrier(Decoder& d) {
   PTXBENCH_TRY(m.finish(d));
   PTXBENCH_TRY(d.expect_operands(0));
   e.run = action == 0 ? op_cluster_arrive : op_cluster_wait;
-  return d.emit(e, "barrier");
+  return d.emit(e, "cluster_barrier");
 }
 
 }  // namespace

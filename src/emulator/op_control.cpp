@@ -314,7 +314,7 @@ Result<void> decode_elect(Decoder& d) {
   PTXBENCH_TRY(d.src(e, 1, Ty::b32));
   PTXBENCH_TRY_ASSIGN(const Operand p, d.pred_dst(pair.parts[1]));
   e.operands.push_back(p);
-  return d.emit(e, "warp");
+  return d.emit(e, "elect");
 }
 
 // Launches run one after the other: what it waits for is done.
@@ -322,7 +322,7 @@ Result<void> decode_griddepcontrol(Decoder& d) {
   Modifiers m(d.instruction());
   if (m.take_one({"launch_dependents", "wait"}) < 0) return d.bad("needs .launch_dependents or .wait");
   PTXBENCH_TRY(m.finish(d));
-  return plain(d, op_nop, kNone, "control");
+  return plain(d, op_nop, kNone, "pdl");
 }
 
 }  // namespace

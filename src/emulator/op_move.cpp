@@ -174,7 +174,7 @@ Result<void> decode_mov(Decoder& d) {
   PTXBENCH_TRY(d.dst(e, 0, bits));
   PTXBENCH_TRY(d.src(e, 1, type));
   e.run = bits == 128 ? run_mov128 : bits == 64 ? run_mov64 : run_mov32;
-  return d.emit(e, "int");
+  return d.emit(e, from.kind == ptx::Operand::Kind::special ? "other" : "int");
 }
 
 // --- selections

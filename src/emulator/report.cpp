@@ -155,19 +155,23 @@ EmulatorReport Report::build() const {
       if (executed.counts[i].warps == 0) continue;
       const OpInfo& info = kernel.info[i];
       EmulatedInstruction& to = lines[Key(info.where.line, info.where.column, info.text)];
-      if (to.warps == 0) {
+      if (to.kernel.empty()) {
         to.kernel = kernel.name;
         to.text = info.text;
-        to.family = info.family;
         to.ptx_line = info.where.line;
         to.source = source_of(kernel, info);
       }
-      to.warps += executed.counts[i].warps;
-      to.threads += executed.counts[i].threads;
+      // An auxiliary operation (a special register that is read before) belongs to its instruction and is none itself.
+      if (!info.family.empty()) {
+        to.family = info.family;
+        to.warps += executed.counts[i].warps;
+        to.threads += executed.counts[i].threads;
+      }
       to.timing_dependent = to.timing_dependent || info.in_spin_loop;
       to.fidelity = std::max(to.fidelity, fidelity_of(info.fidelity));
     }
     for (auto& [key, instruction] : lines) {
+      if (instruction.warps == 0) continue;
       report.fidelity = std::max(report.fidelity, instruction.fidelity);
       report.instructions.push_back(std::move(instruction));
     }

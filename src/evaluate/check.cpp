@@ -67,6 +67,7 @@ Result<void> check_options(const EvaluateOptions& options) {
     return wrong("schedules must lie in 0 to " + std::to_string(kMostSchedules));
   if (options.small_sm_count < 0 || options.small_sm_count > 1024) return wrong("small_sm_count must lie in 0 to 1024");
   PTXBENCH_TRY(check_time("time_budget", options.time_budget_ns));
+  PTXBENCH_TRY(check_time("schedule_budget", options.schedule_budget_ns));
   if (!options.arch.empty()) PTXBENCH_TRY(find_architecture(options.arch));
   return {};
 }

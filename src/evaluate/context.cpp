@@ -1,6 +1,8 @@
 #include "evaluate/context.hpp"
 #include "core/guard.hpp"
 
+#include <ptxbench/emulator.hpp>
+
 #include <cstdlib>
 
 namespace ptxbench {
@@ -15,12 +17,9 @@ std::string default_cache_dir() {
   return {};
 }
 
-constexpr const char* kDefaultEmulator = "emulator:h200";
-
-// There is none, or nothing to reach one with; a GPU that does not answer is another matter.
-bool no_gpu(const Error& error) { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
-
 }  // namespace
+
+bool no_gpu(const Error& error) noexcept { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
 
 Result<DeviceInfo> ContextImpl::device() {
   const std::lock_guard lock(device_mutex_);
@@ -31,7 +30,7 @@ Result<DeviceInfo> ContextImpl::device() {
   device_ = workers_->open_device(options_.device, options_.cuda_home);
   if (options_.device == "auto" && !device_->has_value() && no_gpu(device_->error())) {
     if (options_.log) options_.log(LogLevel::info, "no GPU (" + device_->error().to_string() + "): candidates run on the emulator");
-    device_ = workers_->open_device(kDefaultEmulator, options_.cuda_home);
+    device_ = workers_->open_device(std::string(kDefaultEmulator), options_.cuda_home);
   }
   return *device_;
 }
@@ -67,6 +66,11 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   return guarded([&]() -> Result<std::shared_ptr<Context>> {
     ContextOptions own = options;
     if (!own.cache_dir) own.cache_dir = default_cache_dir();
+    // A name that no emulator has is said now; the device itself is opened in a worker.
+    if (is_emulator_name(own.device)) {
+      PTXBENCH_TRY_ASSIGN(const EmulatorOptions named, parse_emulator_name(own.device));
+      PTXBENCH_TRY(open_emulator_device(named));
+    }
     WorkerOptions worker_options;
     worker_options.worker_path = own.worker_path;
     worker_options.compile_workers = own.compile_workers;

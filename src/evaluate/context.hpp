@@ -12,6 +12,11 @@
 
 namespace ptxbench {
 
+// What "auto" takes where there is no GPU.
+inline constexpr std::string_view kDefaultEmulator = "emulator:h200";
+// There is none, or nothing to reach one with; a GPU that does not answer is another matter.
+bool no_gpu(const Error& error) noexcept;
+
 class ContextImpl final : public Context {
  public:
   ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers)

@@ -2,7 +2,9 @@
 #include "compile/ptxas.hpp"
 #include "core/cuda_libs.hpp"
 #include "core/json.hpp"
+#include "evaluate/context.hpp"
 
+#include <ptxbench/emulator.hpp>
 #include <ptxbench/evaluate.hpp>
 
 #include <unistd.h>
@@ -65,6 +67,30 @@ DoctorItem counters_item(bool driver_ok) {
   return item;
 }
 
+DoctorItem emulator_item() {
+  DoctorItem item{"emulator", true, std::string(version_string()), {}, {}};
+  std::string names;
+  for (const std::string_view profile : emulator_profiles()) {
+    const Result<DeviceLimits> limits = device_profile(profile);
+    if (!limits) continue;
+    names += (names.empty() ? "" : ", ") + ("emulator:" + std::string(profile)) + " (" + std::to_string(limits->sm_count) + " SMs)";
+  }
+  item.message = names + "; runs kernels for sm_90a on the CPU: whether they are right and what they execute, not how fast they are";
+  return item;
+}
+
+// The name as the emulator itself says it, or why there is no such one.
+void use_emulator(const std::string& name, std::string reason, DoctorReport& report) {
+  const Result<EmulatorOptions> options = parse_emulator_name(name);
+  const auto device = options ? open_emulator_device(*options) : Result<std::unique_ptr<EmulatedDevice>>(options.error());
+  if (!device) {
+    report.device_reason = device.error().to_string();
+    return;
+  }
+  report.device_used = (*device)->info().id;
+  report.device_reason = std::move(reason);
+}
+
 std::string cupti_version(const Cupti& cupti) { return std::to_string(cupti.version); }
 
 DoctorReport look(const ContextOptions& options) {
@@ -112,16 +138,29 @@ DoctorReport look(const ContextOptions& options) {
   }
   report.items.push_back(std::move(worker));
 
+  report.items.push_back(emulator_item());
+
   if (options.device == "none") {
     report.device_reason = "none was asked for (device \"none\")";
     return report;
   }
   Result<std::vector<DeviceInfo>> devices = list_cuda_devices(options.cuda_home);
+  if (devices) report.devices = std::move(*devices);
+  if (is_emulator_name(options.device)) {
+    use_emulator(options.device, "asked for", report);
+    return report;
+  }
+  if (options.device == "auto" && report.devices.empty()) {
+    const bool absent = devices || no_gpu(devices.error());
+    const std::string why = devices ? "the driver sees no GPU" : devices.error().to_string();
+    if (absent) use_emulator(std::string(kDefaultEmulator), "no GPU: " + why, report);
+    else report.device_reason = why;
+    return report;
+  }
   if (!devices) {
     report.device_reason = devices.error().to_string();
     return report;
   }
-  report.devices = std::move(*devices);
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const DeviceInfo& device = report.devices[i];
     if (options.device != "auto" && options.device != device.id && options.device != "cuda:" + std::to_string(i)) continue;

@@ -188,6 +188,7 @@ Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candid
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
     job.small_sm_count = stages.options.small_sm_count;
+    job.schedule_budget_ns = stages.options.schedule_budget_ns;
   }
   LocalCallbacks callbacks = stages.callbacks();
   const Clock::time_point start = Clock::now();

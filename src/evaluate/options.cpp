@@ -39,7 +39,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
                           "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads",
-                          "schedules", "small_sm_count"}));
+                          "schedules", "small_sm_count", "schedule_budget_s"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -85,6 +85,10 @@ Result<EvaluateOptions> parse(std::string_view text) {
     PTXBENCH_TRY_ASSIGN(const std::int64_t value, small->as_int());
     if (value < 0 || value > 1024) return small->error("small_sm_count must lie in 0 (no such run) to 1024");
     options.small_sm_count = static_cast<int>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto schedule_budget, root.get("schedule_budget_s"));
+  if (schedule_budget) {
+    PTXBENCH_TRY_ASSIGN(options.schedule_budget_ns, seconds(*schedule_budget));
   }
   PTXBENCH_TRY_ASSIGN(const auto budget, root.get("time_budget_s"));
   if (budget) {
@@ -159,6 +163,7 @@ std::string to_json(const EvaluateOptions& options) {
   out.field("compile_deadline_s", seconds(options.compile_deadline_ns));
   if (options.run_deadline_ns) out.field("run_deadline_s", seconds(*options.run_deadline_ns));
   out.field("schedules", options.schedules).field("small_sm_count", options.small_sm_count);
+  out.field("schedule_budget_s", seconds(options.schedule_budget_ns));
   if (!options.constants.empty()) {
     out.key("constants").begin_object();
     for (const auto& [name, value] : options.constants) {

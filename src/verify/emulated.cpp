@@ -73,6 +73,19 @@ void compose_emulation(const VerifyEvidence& evidence, Verdict& verdict) {
       block.schedules.push_back(trial.schedule);
   for (const EmulatorFinding& finding : report.findings) verdict.findings.push_back(finding_of(finding));
   verdict.output_log += report.printf_output;
+  if (!evidence.schedules_skipped.empty()) {
+    json::Writer w;
+    w.begin_object().key("schedules").begin_array();
+    std::string names;
+    for (const std::string& name : evidence.schedules_skipped) {
+      w.string(name);
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    w.end_array().end_object();
+    verdict.findings.push_back({"schedules_skipped", Severity::note,
+                                "left out, since one run takes long and schedule_budget_s bounds all further runs: " + names,
+                                std::move(w).str()});
+  }
 
   // A fault under one order and not under another says that order matters, whatever the fault is.
   for (const TrialEvidence& trial : evidence.trials) {

@@ -39,6 +39,23 @@ Result<void> Inputs::place(JudgeOps& judge, Device& device, const TensorBuffers&
   return {};
 }
 
+Result<void> Inputs::keep(Device& device, const TensorBuffers& buffers) {
+  if (from_host_) return {};
+  std::vector<OwnedBuffer> kept(buffers.inputs.size());
+  for (std::size_t i = 0; i < buffers.inputs.size(); ++i) {
+    const DeviceBuffer at = buffers.inputs[i].buffer();
+    if (at.bytes == 0) continue;
+    Result<OwnedBuffer> made = OwnedBuffer::allocate(device, at.bytes);
+    if (!made && made.error().code == ErrorCode::no_memory) return {};
+    if (!made) return std::move(made).error();
+    kept[i] = std::move(*made);
+    PTXBENCH_TRY(device.copy(kept[i].address(), at.address, at.bytes));
+  }
+  PTXBENCH_TRY(settle(device, "keeping the inputs"));
+  kept_ = std::move(kept);
+  return {};
+}
+
 Result<void> Inputs::check(JudgeOps& judge, Device& device, const TensorLayouts& layouts,
                            const TensorBuffers& buffers, std::vector<IntegrityViolation>& found) {
   for (std::size_t i = 0; i < buffers.inputs.size(); ++i) {
@@ -50,6 +67,10 @@ Result<void> Inputs::check(JudgeOps& judge, Device& device, const TensorLayouts&
       PTXBENCH_TRY(device.read(at.address, now.span()));
       for (std::uint64_t b = 0; b < at.bytes; ++b)
         if (now.data()[b] != host_[i].data()[b] && count++ == 0) first = b;
+    } else if (!kept_.empty()) {
+      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs, judge.compare(at.address, kept_[i].address(), at.bytes));
+      count = differs.count;
+      first = differs.first;
     } else {
       const std::uint64_t unit = std::max<std::uint64_t>(1, judge::type_bits(specs_[i].type) / 8);
       PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs, judge.check_draw(specs_[i], at.address));

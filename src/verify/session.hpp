@@ -139,6 +139,9 @@ class Inputs {
 
   // Writes them to @p buffers (queued; callback inputs block).
   Result<void> place(JudgeOps& judge, Device& device, const TensorBuffers& buffers);
+  // For further runs on the same inputs: keeps a copy of what lies in @p buffers, which is as it was placed, and compares
+  // with it from now on, which costs less than drawing again. Where memory is short there is no copy.
+  Result<void> keep(Device& device, const TensorBuffers& buffers);
   // Compares what lies there with what was placed.
   Result<void> check(JudgeOps& judge, Device& device, const TensorLayouts& layouts,
                      const TensorBuffers& buffers, std::vector<IntegrityViolation>& found);
@@ -147,6 +150,7 @@ class Inputs {
   std::vector<judge::DrawSpec> specs_;  // by input; scalars: unused
   std::vector<HostBuffer> host_;        // callback
   bool from_host_ = false;
+  std::vector<OwnedBuffer> kept_;  // by input, or empty
 };
 
 // The outputs of a run, or what is expected of them.

@@ -2,9 +2,9 @@
 
 namespace ptxbench {
 
-Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison) {
+Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison, bool placed) {
   PTXBENCH_TRY(parts.buffers.arm(parts.device));
-  PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
+  if (!placed) PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
   PTXBENCH_TRY(parts.buffers.poison_outputs(parts.device, poison));
   PTXBENCH_TRY(parts.runner.poison_workspaces(poison));
   PTXBENCH_TRY(parts.plan.globals->restore());

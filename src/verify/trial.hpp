@@ -28,7 +28,8 @@ struct TrialParts {
 };
 
 // Red zones, inputs, poison in outputs and workspaces, globals as they were loaded, shared memory without a past.
-Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison);
+// @p placed: the inputs are there already; a judged run leaves them so.
+Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison, bool placed = false);
 
 // What a trial's further runs on the same inputs need of the first one.
 struct JudgedOutputs {

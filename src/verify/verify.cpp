@@ -54,6 +54,10 @@ class Verification {
     Stopwatch watch(evidence_.stages);
     evidence_.trials_requested = job_.trials;
     PTXBENCH_TRY(check_job(job_));
+    if (emulator_ != nullptr) {  // whatever a job that ended in an error left behind
+      emulator_->set_schedule({});
+      emulator_->set_sm_count(0);
+    }
     PTXBENCH_TRY_ASSIGN(layouts_, tensor_layouts(job_.workload));
     evidence_.scalars = draw_scalars(job_.workload, job_.seed);
     PlanProblem problem;
@@ -109,33 +113,64 @@ class Verification {
   }
 
   // The same inputs under other legal orders of asynchronous operations, and on a smaller GPU. True after a fault.
+  // First what finds most for one run: the lazy order, the small GPU, then the random orders.
   Result<bool> explore_schedules(const TrialEvidence& first, const JudgedOutputs& judged, Stopwatch& watch) {
-    const auto again = [&](const EmulatorSchedule& schedule, const std::string& name) -> Result<bool> {
-      TrialEvidence trial;
-      trial.trial = first.trial;
-      trial.seed = first.seed;
-      trial.distribution = first.distribution;
-      trial.poison = first.poison;
-      trial.reused_addresses = true;
-      trial.extra = true;
-      trial.schedule = name;
-      emulator_->set_schedule(schedule);
-      PTXBENCH_TRY(arm_trial(parts(), trial.poison));
-      watch.lap("inputs");
-      PTXBENCH_TRY(run_armed(trial, watch));
-      emulator_->set_schedule({});
-      if (evidence_.unsupported) return make_error(ErrorCode::internal, "a second run met what the first did not: " +
-                                                                            evidence_.unsupported->to_string());
-      if (!trial.fault) PTXBENCH_TRY(judge_trial(parts(), trial, watch, &judged));
-      return keep(std::move(trial));
-    };
-    if (evidence_.emulator && evidence_.emulator->asynchronous)
-      for (const EmulatorSchedule& schedule : job_.schedules) {
-        PTXBENCH_TRY_ASSIGN(const bool faulted, again(schedule, schedule_name(schedule)));
+    PTXBENCH_TRY(inputs_.keep(device_, buffers_));
+    FurtherRuns further{first, judged, watch, Stopwatch::Clock::now(), run_ns_};
+    const bool asynchronous = evidence_.emulator && evidence_.emulator->asynchronous;
+    const std::size_t schedules = asynchronous ? job_.schedules.size() : 0;
+    for (std::size_t i = 0; i < schedules || i == 0; ++i) {
+      if (i < schedules) {
+        const EmulatorSchedule& schedule = job_.schedules[i];
+        PTXBENCH_TRY_ASSIGN(const bool faulted, run_again(further, schedule, schedule_name(schedule)));
         if (faulted) return true;
       }
+      if (i > 0) continue;
+      PTXBENCH_TRY_ASSIGN(const bool faulted, run_on_few_sms(further));
+      if (faulted) return true;
+    }
+    return false;
+  }
+
+  struct FurtherRuns {
+    const TrialEvidence& first;
+    const JudgedOutputs& judged;
+    Stopwatch& watch;
+    const Stopwatch::Clock::time_point start;
+    std::uint64_t longest_ns;  // of the runs so far
+  };
+
+  // True where the run ended in a fault. A run that would exceed the budget is left out, and the evidence says so.
+  Result<bool> run_again(FurtherRuns& further, const EmulatorSchedule& schedule, const std::string& name) {
+    const std::uint64_t spent = Stopwatch::nanoseconds(Stopwatch::Clock::now() - further.start);
+    if (job_.schedule_budget_ns < spent || job_.schedule_budget_ns - spent < further.longest_ns) {
+      evidence_.schedules_skipped.push_back(name);
+      return false;
+    }
+    TrialEvidence trial;
+    trial.trial = further.first.trial;
+    trial.seed = further.first.seed;
+    trial.distribution = further.first.distribution;
+    trial.poison = further.first.poison;
+    trial.reused_addresses = true;
+    trial.extra = true;
+    trial.schedule = name;
+    emulator_->set_schedule(schedule);
+    PTXBENCH_TRY(arm_trial(parts(), trial.poison, true));
+    further.watch.lap("inputs");
+    PTXBENCH_TRY(run_armed(trial, further.watch));
+    emulator_->set_schedule({});
+    further.longest_ns = std::max(further.longest_ns, run_ns_);
+    if (evidence_.unsupported)
+      return make_error(ErrorCode::internal,
+                        "a second run met what the first did not: " + evidence_.unsupported->to_string());
+    if (!trial.fault) PTXBENCH_TRY(judge_trial(parts(), trial, further.watch, &further.judged));
+    return keep(std::move(trial));
+  }
+
+  // A plan that is the same on any number of SMs need not be run again; nor one that does not fit on so few.
+  Result<bool> run_on_few_sms(FurtherRuns& further) {
     if (job_.small_sm_count <= 0) return false;
-    // A plan that is the same on any number of SMs need not be run again; nor one that does not fit on so few.
     emulator_->set_sm_count(job_.small_sm_count);
     PlanProblem problem;
     Result<std::unique_ptr<LoadedPlan>> small =
@@ -150,12 +185,17 @@ class Verification {
           PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers());
       if (made) {
         runner_ = std::move(*made);
-        faulted = again({}, "eager on " + std::to_string(job_.small_sm_count) + " SMs");
+        faulted = run_again(further, {}, "eager on " + std::to_string(job_.small_sm_count) + (job_.small_sm_count == 1 ? " SM" : " SMs"));
+        runner_.reset();
       } else {
         faulted = std::move(made).error();
       }
-      runner_.reset();  // a later trial makes its own
       std::swap(loaded_, *small);
+      // What follows runs on the whole GPU again.
+      if (faulted && !*faulted) {
+        emulator_->set_sm_count(0);
+        PTXBENCH_TRY_ASSIGN(runner_, PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers()));
+      }
     }
     emulator_->set_sm_count(0);
     return faulted;
@@ -210,10 +250,12 @@ class Verification {
   // Runs what is armed; its fault, and what an emulator saw.
   Result<void> run_armed(TrialEvidence& trial, Stopwatch& watch) {
     if (emulator_ != nullptr) emulator_->begin_report();
+    const Stopwatch::Clock::time_point start = Stopwatch::Clock::now();
     Result<DeviceOutcome> outcome = runner_->enqueue();
     if (outcome && !*outcome) outcome = device_.synchronize(job_.run_deadline_ns);
     if (!outcome && !cannot(outcome.error())) return std::move(outcome).error();
     watch.lap("run");
+    run_ns_ = Stopwatch::nanoseconds(Stopwatch::Clock::now() - start);
     if (emulator_ != nullptr) merge(emulator_->report(), evidence_.emulator);
     if (outcome) trial.fault = std::move(*outcome);
     return {};
@@ -244,6 +286,7 @@ class Verification {
   std::unique_ptr<ExpectedSource> expected_;
   Inputs inputs_;
   TensorBuffers buffers_;
+  std::uint64_t run_ns_ = 0;            // what the last run took
   std::unique_ptr<PlanRunner> runner_;  // after buffers_: it goes first
 };
 

@@ -134,7 +134,7 @@ void fields(F&& f, VerifyJob& v) {
   f("workload", v.workload), f("candidate", v.candidate), f("seed", v.seed), f("trials", v.trials);
   f("first_trial", v.first_trial), f("run_deadline_ns", v.run_deadline_ns), f("inputs", v.inputs);
   f("reference", v.reference), f("comparator", v.comparator), f("judge", Blob{v.judge_cubin});
-  f("schedules", v.schedules), f("small_sm_count", v.small_sm_count);
+  f("schedules", v.schedules), f("small_sm_count", v.small_sm_count), f("schedule_budget_ns", v.schedule_budget_ns);
 }
 template <class F>
 void fields(F&& f, OutputStatistics& v) {
@@ -177,6 +177,7 @@ void fields(F&& f, TrialEvidence& v) {
 template <class F>
 void fields(F&& f, VerifyEvidence& v) {
   f("plan_error", v.plan_error), f("not_applicable", v.not_applicable), f("unsupported", v.unsupported);
+  f("schedules_skipped", v.schedules_skipped);
   f("findings", v.findings);
   f("resolved_plan", v.resolved_plan), f("scalars", v.scalars), f("trials", v.trials);
   f("trials_requested", v.trials_requested), f("emulator", v.emulator), f("device_lost", v.device_lost);

@@ -115,7 +115,8 @@ void DeviceWorker::replace_if_lost(bool lost) {
 
 Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel) {
   PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
-  PTXBENCH_TRY_ASSIGN(CallOutcome outcome, call(to_message(job), time_for(job.trials, job.run_deadline_ns), job.workload,
+  PTXBENCH_TRY_ASSIGN(CallOutcome outcome, call(to_message(job), time_for(job.trials + static_cast<int>(job.schedules.size()) + 1, job.run_deadline_ns),
+                                                job.workload,
                                                 callbacks, cancel));
   if (outcome.died) {
     if (environment_died(outcome.death)) {

@@ -64,6 +64,30 @@ TEST_CASE("a compile error: each message once, with its lines") {
   CHECK_FALSE(feedback_text(evaluation({v}), &s).empty());
 }
 
+TEST_CASE("an emulator's verdict: orders, exactness, counts that depend on timing, and no time") {
+  Verdict v = verdict(8, Status::passed);
+  v.timing.state = Availability::unavailable;
+  v.timing.reason = "the emulator does not measure time";
+  v.counts = {};
+  v.counts.state = Availability::measured;
+  v.counts.method = "emulator";
+  v.counts.families = {{"gemm", "mbarrier", 70, 700, "timing_dependent"}, {"gemm", "wgmma", 64, 2048, "exact"}};
+  v.counts.tma_load_bytes = 4096;
+  v.counts.tma_store_bytes = 512;
+  v.counts.bulk_copy_bytes = 0;
+  v.emulation = {Availability::measured, "", "exact", {}, {"eager", "lazy"}, 1000};
+  std::string text = feedback_text(evaluation({v}), nullptr);
+  CHECK(has(text, "Run on an emulator, with asynchronous operations completing eager, lazy. Every executed instruction gives"));
+  CHECK(has(text, "Timing: unavailable. the emulator does not measure time"));
+  CHECK(has(text, "- gemm: mbarrier 70 (some in loops that wait: depends on timing)\n- gemm: wgmma 64\n"));
+  CHECK(has(text, "- moved by TMA: 4096 bytes in, 512 bytes out\n"));
+  v.emulation.fidelity = "ptxas";
+  v.emulation.schedules = {"eager"};
+  v.emulation.inexact = {"a: 1", "b: 2", "c: 3", "d: 4"};
+  text = feedback_text(evaluation({v}), nullptr);
+  CHECK(has(text, "Run on an emulator. Not known to give the hardware's bits:\n- a: 1\n- b: 2\n- c: 3\n- and 1 more\n"));
+}
+
 TEST_CASE("a plan that is refused says where") {
   Verdict v = verdict(8, Status::compile_error);
   v.compile.state = Availability::unavailable;

@@ -229,3 +229,39 @@ TEST_CASE("capi: the shipped records parse") {
   CHECK(ptxbench_solution_parse(&other, definition, json.data(), json.size(), nullptr) == PTXBENCH_E_INVALID_ARGUMENT);
   ptxbench_definition_free(definition);
 }
+
+TEST_CASE("capi: a device that is no emulator's is refused; an emulator judges, and gives no time") {
+  ptxbench_context_options options;
+  ptxbench_context_options_init(&options, sizeof options);
+  options.device = "emulator:h300";
+  options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
+  ptxbench_context* context = nullptr;
+  ptxbench_error* error = nullptr;
+  CHECK(ptxbench_context_create(&context, &options, &error) == PTXBENCH_E_NOT_FOUND);
+  CHECK(context == nullptr);
+  CHECK(std::string(ptxbench_error_message(error)).find("h200 and h100") != std::string::npos);
+  ptxbench_error_free(error);
+
+  const Handles handles("emulator:h200");
+  ptxbench_solution* copy = parse(solution("for (int i = 0; i < 1000; ++i) y[i] = x[i];"));
+  ptxbench_judging* judging = nullptr;
+  REQUIRE(ptxbench_judging_create(&judging, nullptr) == PTXBENCH_OK);
+  REQUIRE(ptxbench_judging_set_reference_solution(judging, copy, nullptr) == PTXBENCH_OK);
+  REQUIRE(ptxbench_judging_set_baseline_ns(judging, 0, nullptr) == PTXBENCH_OK);
+  ptxbench_evaluation* evaluation = nullptr;
+  const char* json = R"({"schedules": 1, "small_sm_count": 2, "schedule_budget_s": 5, "trials": 1})";
+  const ptxbench_workload* workload = handles.workload;
+  const ptxbench_status status = ptxbench_evaluate(&evaluation, handles.context, copy, &workload, 1, judging, json,
+                                                   PTXBENCH_LEN_AUTO, nullptr, &error);
+  INFO(ptxbench_error_message(error));
+  REQUIRE(status == PTXBENCH_OK);
+  CHECK(ptxbench_evaluation_status(evaluation) == PTXBENCH_PASSED);
+  ptxbench_timing timing{};
+  timing.struct_size = sizeof timing;
+  CHECK(ptxbench_verdict_timing_at(evaluation, 0, &timing) == PTXBENCH_OK);
+  CHECK((timing.flags & 1) == 0);
+  CHECK(std::string(ptxbench_evaluation_json(evaluation, nullptr)).find("emulator:h200") != std::string::npos);
+  ptxbench_evaluation_free(evaluation);
+  ptxbench_judging_free(judging);
+  ptxbench_solution_free(copy);
+}

@@ -71,7 +71,29 @@ TEST_CASE("cli: doctor says what there is, for people and for machines") {
   REQUIRE(document);
   const json::Value* items = document->root.find("items");
   REQUIRE(items != nullptr);
-  CHECK(items->items.size() == 9);
+  CHECK(items->items.size() == 10);
+}
+
+TEST_CASE("cli: the emulator is a device like any other") {
+  const Ran text = run("doctor --device emulator");
+  CHECK(has(text, "emulator:h200 (132 SMs), emulator:h100 (132 SMs)"));
+  CHECK(has(text, "device used: emulator:h200 (asked for)"));
+  CHECK(has(run("doctor --device emulator:h100?sm_count=4"), "device used: emulator:h100?sm_count=4"));
+  CHECK(has(run("doctor --device emulator:h300"), "device used: none (the emulator has no profile \"h300\"; there are h200 and h100"));
+  const Ran none = run("doctor --device none --json");
+  CHECK(has(none, "\"device_used\": \"\""));
+  for (const char* command : {"compile", "evaluate", "run", "doctor"}) CHECK(has(run(std::string(command) + " --help"), "emulator[:h200|:h100]"));
+
+  const std::string candidate = "evaluate examples/data/candidates/3_slow --workload M=70" + kGemm;
+  const Ran unknown = run(candidate + "--device emulator:h300", true);
+  CHECK(unknown.code == 2);
+  CHECK(has(unknown, "h200 and h100"));
+}
+
+TEST_CASE("cli: without NVRTC nothing is judged, and it says what is missing") {
+  const Ran ran = run("evaluate examples/data/candidates/3_slow --workload M=70" + kGemm + "--device emulator --cuda-home /nowhere", true);
+  CHECK(ran.code == 2);
+  CHECK(has(ran, "/nowhere"));
 }
 
 TEST_CASE("cli: the four candidates compile, or say at which line they do not") {

@@ -94,6 +94,39 @@ TEST_CASE("four scripted turns without a device, then their replay") {
   CHECK(call("run --replay " + out + "/trajectory.jsonl --out " + again).code == 2);  // never overwritten
 }
 
+// The demonstration as it runs without a GPU, on a smaller GEMM.
+TEST_CASE("four scripted turns on the emulator, each judged to the end") {
+  const Folder folder;
+  const auto smaller = [&](const std::string& file) {
+    std::string text = read(kSource + "/examples/data/" + file);
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"7168", "1024"}, {"5120", "1280"}})
+      for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
+    const fs::path path = folder.path / fs::path(file).filename();
+    std::ofstream(path) << text;
+    return path.string();
+  };
+  const std::string out = (folder.path / "run").string();
+  const Output run = call("run --model scripted:" + kSource + "/examples/data/candidates --device emulator --cache-dir '' --out " + out +
+                          " --definition " + smaller("definitions/gemm/gemm_n7168_k5120.json") + " --workloads " +
+                          smaller("workloads/gemm/gemm_n7168_k5120.jsonl") + " --workload M=70 --pack " + kSource +
+                          "/knowledge_packs/hopper");
+  INFO(run.out);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(has(run.out, "device: NVIDIA H200 (emulated) (emulator:h200): says whether a kernel is right"));
+  CHECK(has(run.out, "Turn 1 of 4: COMPILE_ERROR"));
+  CHECK(has(run.out, "gemm_tma.cu:24"));
+  CHECK(has(run.out, "Turn 2 of 4: INCORRECT_NUMERICAL"));
+  CHECK(has(run.out, "first wrong: C[0, 1]"));
+  CHECK(has(run.out, "Turn 3 of 4: PASSED"));
+  CHECK(has(run.out, "Turn 4 of 4: PASSED"));
+  CHECK(has(run.out, "the emulator does not measure time"));
+  CHECK(has(run.out, "mma_sync "));
+  CHECK(has(run.out, "narrow: wgmma 10240"));  // 16 tiles of 64 columns, 20 steps of K by 4, two warpgroups of 4 warps
+  CHECK(has(run.out, "completing eager, lazy, eager on 2 SMs"));
+  CHECK(has(run.out, "best candidate: " + out + "/candidates/turn_4"));
+}
+
 TEST_CASE("a reply without a candidate, as JSON") {
   const Folder folder;
   std::ofstream(folder.path / "script.jsonl") << "{\"text\": \"I cannot.\", \"model\": \"m\"}\n";

@@ -214,6 +214,9 @@ TEST_CASE("evaluate: a request that does not hold together is an Error before an
   CHECK(code([](Bench& b) { b.options.run_deadline_ns = 0; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.trials = 0; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.pairs = 5; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) { b.options.schedules = -1; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) { b.options.small_sm_count = 2000; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) { b.options.schedule_budget_ns = 0; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.verify = false; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.stop_if_slower_than = -1; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.arch = "sm_12"; }) == E::unsupported);
@@ -241,4 +244,19 @@ TEST_CASE("evaluate: a memory budget bounds the candidate's workspaces") {
   const auto options = parse_evaluate_options(to_json(bench.options));
   if (!options) FAIL(options.error().to_string());
   CHECK(options->memory_budget_bytes == 256u * 4 + 999);
+}
+
+TEST_CASE("evaluate: the emulator's options are read strictly and written again") {
+  const auto options = parse_evaluate_options(R"({"schedules": 0, "small_sm_count": 5, "schedule_budget_s": 1.5})");
+  if (!options) FAIL(options.error().to_string());
+  CHECK(options->schedules == 0);
+  CHECK(options->small_sm_count == 5);
+  CHECK(options->schedule_budget_ns == 1'500'000'000);
+  CHECK_FALSE(options->trials);
+  const auto again = parse_evaluate_options(to_json(*options));
+  if (!again) FAIL(again.error().to_string());
+  CHECK(again->schedule_budget_ns == options->schedule_budget_ns);
+  CHECK(again->small_sm_count == 5);
+  for (const char* wrong : {R"({"schedules": -1})", R"({"small_sm_count": 2000})", R"({"schedule_budget_s": 0})", R"({"schedule_budget": 1})"})
+    CHECK_FALSE(parse_evaluate_options(wrong));
 }
