@@ -1,17 +1,19 @@
 // An evaluation as a model reads it: short, concrete, nothing that the evaluation does not say.
 #include "agent/launched.hpp"
+#include "core/json.hpp"
 
 #include <ptxbench/agent.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace ptxbench {
 namespace {
 
 constexpr std::size_t kMostDiagnostics = 12;
-constexpr std::size_t kMostMessageBytes = 1500;
+constexpr std::size_t kMostMessageBytes = 1500, kMostDetailBytes = 3000;
 
 std::string number(double value, const char* format = "%.4g") {
   if (std::isnan(value)) return "NaN";
@@ -210,13 +212,33 @@ void timing(const TimingBlock& block, std::string& out) {
   out += "\n";
 }
 
-void findings(const Verdict& v, std::string& out) {
+// What an emulator's finding has beside its message: the line of the candidate, and who waits for what.
+void evidence(const Finding& f, const Solution* solution, std::string& out) {
+  if (f.evidence.empty()) return;
+  const auto parsed = json::parse(f.evidence);
+  if (!parsed) return;
+  const auto text_of = [&](const char* member) {
+    const json::Value* value = parsed->root.find(member);
+    return value != nullptr && value->kind == json::Kind::string ? std::string(value->text) : std::string();
+  };
+  // "gemm.cu:120", perhaps with the places it was inlined at.
+  const std::string source = text_of("source");
+  const std::size_t colon = source.find(':');
+  if (colon != source.npos)
+    out += excerpt(solution, source.substr(0, colon), std::atoi(source.c_str() + colon + 1));
+  const std::string detail = text_of("detail");
+  for (const std::string_view line : lines_of(cut(detail, kMostDetailBytes)))
+    out += "    " + std::string(line) + "\n";
+}
+
+void findings(const Verdict& v, const Solution* solution, std::string& out) {
   for (const Severity severity : {Severity::error, Severity::warning, Severity::note})
     for (const Finding& f : v.findings) {
       if (f.severity != severity) continue;
       // The diagnostics say the same with the line.
       if (f.code == "compile_error" && !v.compile.diagnostics.empty()) continue;
       out += "- " + std::string(severity_name(f.severity)) + " " + f.code + ": " + cut(f.message) + "\n";
+      evidence(f, solution, out);
     }
 }
 
@@ -246,14 +268,14 @@ std::string not_run_text(const Verdict& v) {
          ".\n";
 }
 
-std::string run_text(const Verdict& v, bool with_reason) {
+std::string run_text(const Verdict& v, const Solution* solution, bool with_reason) {
   std::string out;
   if (v.outcome == Outcome::not_applicable)
     out += "A `require` of the plan is false for this workload: " + cut(v.outcome_reason) +
            "\nEvery workload must be served, so this counts as failed.\n";
   if (v.outcome == Outcome::not_run && with_reason) out += not_run_text(v);
   std::string list;
-  findings(v, list);
+  findings(v, solution, list);
   out += list;
   if (v.outcome != Outcome::judged) return out;
   if (v.integrity == Integrity::violated) out += "Memory that is not the candidate's to write was changed.\n";
@@ -317,7 +339,7 @@ std::string feedback_text(const Evaluation& evaluation, const Solution* solution
   // Said once where it is the same for several workloads.
   std::vector<std::pair<std::string, std::string>> sections;  // text, workloads
   for (const Verdict& v : evaluation.verdicts) {
-    const std::string text = compile_text(v, solution) + run_text(v, !all_not_run);
+    const std::string text = compile_text(v, solution) + run_text(v, solution, !all_not_run);
     const auto known = std::find_if(sections.begin(), sections.end(),
                                     [&](const auto& section) { return section.first == text; });
     if (known == sections.end())
