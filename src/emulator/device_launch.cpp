@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 namespace ptxbench::emulator {
 namespace {
@@ -104,6 +105,10 @@ std::optional<std::string> Emulator::refusal(const DeviceLaunch& launch, const K
       shared > static_cast<std::uint64_t>(limits.smem_optin_bytes))
     return std::to_string(launch.dynamic_shared_bytes) + " bytes of dynamic and " + std::to_string(kernel.static_shared_bytes) +
            " of static shared memory are more than the " + std::to_string(limits.smem_optin_bytes) + " that a CTA can have";
+  constexpr std::uint32_t kMostLocal = 512 << 10;
+  if (kernel.local_bytes > kMostLocal)
+    return "a thread of it has " + std::to_string(kernel.local_bytes) + " bytes of local memory; " + std::to_string(kMostLocal) +
+           " is the most";
   if (ctas_per_sm < 1)
     return "a CTA of " + std::to_string(product(launch.block)) + " threads with " + std::to_string(info.registers) +
            " registers each needs more than an SM has";
@@ -143,6 +148,7 @@ Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
     queued.has_cluster = launch.has_cluster;
     if (launch.has_cluster) queued.cluster = launch.cluster;
     queued.cooperative = launch.cooperative;
+    queued.dependent = launch.pdl;
     queued.dynamic_shared_bytes = static_cast<std::uint32_t>(launch.dynamic_shared_bytes);
     queued.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     queued.ctas_per_sm = static_cast<std::uint32_t>(ctas_per_sm);
@@ -156,7 +162,7 @@ Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
   });
 }
 
-Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t deadline) {
+Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, bool next_depends, std::uint64_t deadline) {
   const Kernel& kernel = *launch.kernel;
   PTXBENCH_TRY_ASSIGN(const LaunchBlock parameters, LaunchBlock::make(memory_, launch.parameters, kernel.parameter_bytes, true,
                                                                        "parameters of " + kernel.name));
@@ -175,6 +181,9 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t de
   grid.cluster_dim = launch.cluster;
   grid.has_cluster = launch.has_cluster;
   grid.cooperative = launch.cooperative;
+  grid.dependent = launch.dependent;
+  grid.remembers_writes = next_depends;
+  memory_.next_launch();
   grid.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   const std::uint32_t align = std::max(kernel.dynamic_shared_align, 1u);
   grid.shared_bytes = (kSystemShared + kernel.static_shared_bytes + align - 1) / align * align + launch.dynamic_shared_bytes;
@@ -187,7 +196,14 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t de
   grid.limits.steps = options_.step_limit;
   grid.limits.deadline_ns = deadline;
   grid.limits.threads = options_.threads;
-  const Run run = run_grid(grid);
+  Run run(kernel);
+  try {
+    run = run_grid(grid);
+  } catch (const std::bad_alloc&) {
+    run.raise({FaultKind::memory_limit, {}, "the machine has no memory for the CTAs that are resident at a time: " +
+                                                std::to_string(grid.shared_bytes) + " bytes of shared memory each and " +
+                                                std::to_string(kernel.local_bytes) + " bytes of local memory a thread", {}});
+  }
   report_.add(launch.kernel, run);
   if (!run.fault) return DeviceOutcome{};
   if (run.fault->kind == FaultKind::unsupported)

@@ -385,7 +385,7 @@ Result<void> decode_load(Decoder& d) {
   e.d = static_cast<std::uint8_t>(lane);
   e.flags = kNone;
   if (f.order.strong) {
-    e.flags |= kPoll;
+    e.flags |= kPoll | kStrong;
     if (f.order.beyond_cluster && (where == Where::global || where == Where::generic))
       e.flags |= kCommunicates;
   }
@@ -411,6 +411,7 @@ Result<void> decode_store(Decoder& d) {
   e.d = static_cast<std::uint8_t>(lane);
   e.flags = kNone;
   if (where != Where::local && where != Where::parameter) e.flags |= kSideEffect;
+  if (f.order.strong) e.flags |= kStrong;
   if (f.order.beyond_cluster && (where == Where::global || where == Where::generic)) e.flags |= kCommunicates;
   return d.emit(e, family_of(where, false));
 }

@@ -2,6 +2,8 @@
 #include "emulator/schedule.hpp"
 
 #include "emulator/memory.hpp"
+#include "emulator/vector_clocks.hpp"
+#include "emulator/wgmma.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -155,7 +157,11 @@ bool ClusterRunner::settle_in_flight(Warp& warp, Fragment& f, const Op& op) {
       },
       *run_);
   if (run_->failed()) return false;
-  if (!busy()) return true;
+  if (!busy()) {
+    if (const auto& state = warp.cta->warpgroups[group]; state != nullptr && cluster_.clocks != nullptr)
+      cluster_.clocks->learn(warp.cta->rank, warp.index, VectorClocks::kWgmma, state->completed);
+    return true;
+  }
   f.wait.kind = Kind::time;  // other warps of the warpgroup have not issued it yet
   return false;
 }
@@ -228,6 +234,10 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
           continue;
         }
       }
+      if ((op.flags & (kMayBeInFlight | kAsync)) == kMayBeInFlight) {
+        for (std::uint32_t k = op.first_operand, end = k + op.destinations; k < end; ++k)
+          if (const Operand o = kernel_.operands[k]; o >= 0) warp.unfenced[slot_of(o)] = 1;
+      }
       if ((op.flags & (kMayBeInFlight | kAsync)) == kMayBeInFlight && warp.in_flight_total != 0 &&
           !settle_in_flight(warp, f, op)) {
         if (run_->failed()) {
@@ -249,7 +259,8 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       c.threads += mask == ~Mask{0} ? kLanes : static_cast<unsigned>(__builtin_popcount(mask));
       ++steps, ++cluster_.clock;
       f.pc = pc + 1;
-      if ((op.flags & (kSideEffect | kPoll)) != 0) {
+      if ((op.flags & (kSideEffect | kPoll | kStrong)) != 0) {
+        if ((op.flags & kStrong) != 0 && cluster_.clocks != nullptr) cluster_.clocks->access(cta.rank, warp.index);
         if ((op.flags & kSideEffect) != 0 && ((op.flags & kPoll) == 0 || !kernel_.info[op.info].in_spin_loop))
           ++cluster_.progress;  // an atomic that a loop waits with is none
         f.polled = f.polled || (op.flags & kPoll) != 0;
