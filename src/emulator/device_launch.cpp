@@ -105,10 +105,6 @@ std::optional<std::string> Emulator::refusal(const DeviceLaunch& launch, const K
       shared > static_cast<std::uint64_t>(limits.smem_optin_bytes))
     return std::to_string(launch.dynamic_shared_bytes) + " bytes of dynamic and " + std::to_string(kernel.static_shared_bytes) +
            " of static shared memory are more than the " + std::to_string(limits.smem_optin_bytes) + " that a CTA can have";
-  constexpr std::uint32_t kMostLocal = 512 << 10;
-  if (kernel.local_bytes > kMostLocal)
-    return "a thread of it has " + std::to_string(kernel.local_bytes) + " bytes of local memory; " + std::to_string(kMostLocal) +
-           " is the most";
   if (ctas_per_sm < 1)
     return "a CTA of " + std::to_string(product(launch.block)) + " threads with " + std::to_string(info.registers) +
            " registers each needs more than an SM has";

@@ -370,7 +370,15 @@ bool ClusterRunner::within_limits() {
   } else {
     return true;
   }
-  run_->raise({kind, {}, std::move(message), where_everybody_is({&cluster_}, grid_)});
+  // The place is that of the warp that has done most: a loop that does not end, mostly.
+  const Warp* most = nullptr;
+  for (const Warp* warp : warps_)
+    if (!warp->fragments.empty() && (most == nullptr || warp->steps > most->steps)) most = warp;
+  Site site;
+  if (most != nullptr)
+    site = {most->fragments.front().pc, static_cast<std::int64_t>(most->cta->linear_id),
+            static_cast<std::int32_t>(most->index), __builtin_ctz(most->fragments.front().mask)};
+  run_->raise({kind, site, std::move(message), where_everybody_is({&cluster_}, grid_)});
   return false;
 }
 

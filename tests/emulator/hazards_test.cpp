@@ -10,7 +10,7 @@ const EmulatorSchedule kSchedules[] = {{EmulatorSchedule::Mode::eager, 0},
                                        {EmulatorSchedule::Mode::lazy, 0},
                                        {EmulatorSchedule::Mode::random, 1},
                                        {EmulatorSchedule::Mode::random, 2}};
-const std::string kDeclarations = ".shared .align 128 .b8 tile[4096];\n.shared .align 8 .b64 bars[2];";
+const std::string kDeclarations = ".shared .align 128 .b8 tile[8192];\n.shared .align 8 .b64 bars[2];";
 
 std::string hazards(const std::string& body, TextLaunch how, const EmulatorSchedule& schedule = {}) {
   how.schedule = schedule;

@@ -63,7 +63,7 @@ inline std::string kernel_text(const std::string& declarations, const std::strin
   int line = 100;
   for (std::size_t at = 0; at < body.size();) {
     const std::size_t end = std::min(body.find('\n', at), body.size());
-    text += ".loc 1 " + std::to_string(++line) + " 1\n" + body.substr(at, end - at) + "\n";
+    text += ".loc 1 " + std::to_string(++line) + " 0\n" + body.substr(at, end - at) + "\n";
     at = end + 1;
   }
   return text + "ret;\n}\n.file 1 \"gemm.cu\"\n";
