@@ -92,7 +92,7 @@ LOOP:
 DONE:)");
   CHECK(run.fault->kind == FaultKind::deadlock);
   CHECK(run.fault->detail ==
-        "CTA 0 warp 0 at PTX line 15, `mbarrier.test_wait.parity.shared::cta.b64`: waits for mbarrier `full` (0x400) of CTA "
+        "CTA 0 warp 0 at PTX line 17, `mbarrier.test_wait.parity.shared::cta.b64`: waits for mbarrier `full` (0x400) of CTA "
         "0: phase 0, 1 of 1 arrivals and 0 bytes pending (parity 0); nobody has arrived in this phase\n");
 }
 
@@ -166,7 +166,7 @@ LOOP:
                         shape);
   CHECK(run.fault->kind == FaultKind::deadlock);
   CHECK(run.fault->message == "no warp can run any more: 12 warps wait for what nobody can bring about");
-  CHECK(run.fault->detail == "CTAs 0-5 warps 0, 1 at PTX line 11, `ld.relaxed.gpu.global.u32`: polls, and never sees what it "
+  CHECK(run.fault->detail == "CTAs 0-5 warps 0, 1 at PTX line 12, `ld.relaxed.gpu.global.u32`: polls, and never sees what it "
                              "waits for\n");
 }
 

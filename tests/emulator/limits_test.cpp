@@ -21,7 +21,7 @@ TEST_CASE("Limit: steps and wall clock end a launch and say where each warp was"
           Contains("CTA 0 warp 1 at PTX line") &&
           Contains(
               "(gemm.cu:109), `bar.sync`: waits for barrier 0: 32 of 64 threads have arrived; not warp 0") &&
-          Contains("CTA 0 warp 0 at PTX line") && Contains("waits to run") &&
+          Contains("CTA 0 warp 0 at PTX line") && Contains("runs") &&
           Contains("CTA 0, warp 0, lane 0]"));
   REQUIRE(steps.outcome);
   CHECK(steps.outcome->kind == DeviceFault::Kind::timeout);
