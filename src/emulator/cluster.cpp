@@ -98,6 +98,7 @@ void ClusterRunner::reset(Cta& cta, std::uint64_t linear_id) {
 
 void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
   run_ = &run;
+  run.forget_undefined_reads();
   done_ = false;
   advanced_ = steps_;
   cluster_.index = index;
@@ -128,6 +129,8 @@ void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
     reset(*cta, linear);
     for (Warp& warp : cta->warps) warps_.push_back(&warp);
   }
+  // The last warp first: what holds only because the first ones run first does not hold.
+  if (grid_.schedule.mode == Schedule::Mode::lazy) std::reverse(warps_.begin(), warps_.end());
 }
 
 }  // namespace ptxbench::emulator

@@ -108,6 +108,7 @@ struct Kernel {
   std::uint32_t parameter_bytes = 0;
   std::vector<Placed> placed;
   bool any_async = false, communicates = false, has_setmaxnreg = false;
+  bool shares = false;                         // its warps wait for each other
   const ptx::Function* function = nullptr;     // in `module`
 };
 

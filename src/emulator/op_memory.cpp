@@ -215,6 +215,7 @@ Flow run_load(Exec& x) {
   std::uint64_t undefined[kLanes];
   std::uint64_t any = 0;
   for_lanes(x.mask, [&](int i) { any |= undefined[i] = undefined_at(x, place[i], total); });
+  if (any != 0) [[unlikely]] x.run.read_undefined(x.site());
   for (unsigned k = 0; k < n; ++k) {
     if (x.operand(k) == kNoOperand) continue;
     load_element(x, k, lane, x.mask, [&](unsigned i) { return place[i].data + k * each; });

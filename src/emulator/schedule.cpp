@@ -15,6 +15,7 @@ using Kind = WaitKey::Kind;
 
 constexpr std::size_t kNobody = SIZE_MAX;
 constexpr std::uint32_t kQuantum = 64;        // instructions of a turn
+constexpr std::uint32_t kLongTurn = 1 << 14;  // of one that mostly ends when the warp waits
 constexpr std::uint32_t kPatience = 256;      // backward jumps before lanes that wait behind a loop get a turn
 constexpr std::uint32_t kPolls = 64;          // of a loop that may end by itself, before it waits like one that cannot
 constexpr std::uint32_t kFavour = 64;         // instructions of such a turn
@@ -330,7 +331,11 @@ bool ClusterRunner::round() {
       warp->ready = false;
       continue;
     }
-    const std::uint32_t quantum = random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
+    // Where warps are kept in step by nothing but their turns, long ones show it: under the lazy schedule, and under
+    // every second seed.
+    const bool in_step = random_ ? (grid_.schedule.seed & 1) == 0 : grid_.schedule.mode == Schedule::Mode::eager;
+    const std::uint32_t quantum =
+        !in_step ? kLongTurn : random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
     const std::uint64_t before = steps_;
     if (!turn(*warp, quantum)) return false;
     const std::uint64_t progress = cluster_.progress;
@@ -394,9 +399,37 @@ bool ClusterRunner::release_time() {
   return any;
 }
 
+// Whether a fragment that waits could be waiting for @p op.
+bool ClusterRunner::awaited(const AsyncOp& op) const {
+  if (op.site.op >= kernel_.ops.size()) return true;
+  const std::string_view issued = kernel_.info[kernel_.ops[op.site.op].info].text;
+  const auto begins = [](std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; };
+  const bool announces = issued.find("mbarrier") != std::string_view::npos;
+  for (const Warp* const warp : warps_) {
+    for (const Fragment& f : warp->fragments) {
+      if (f.wait.kind == Kind::mbarrier && announces) return true;
+      if (f.wait.kind != Kind::async_group) continue;
+      const std::string_view waits = kernel_.info[kernel_.ops[f.pc].info].text;
+      const bool bulk = begins(waits, "cp.async.bulk");
+      const bool same = begins(waits, "wgmma") ? begins(issued, "wgmma")
+                        : bulk ? begins(issued, "cp.async.bulk") || begins(issued, "cp.reduce")
+                               : begins(issued, "cp.async.") && !begins(issued, "cp.async.bulk");
+      if (same && !announces && static_cast<std::int64_t>(warp->cta->linear_id) == op.site.cta &&
+          (begins(waits, "wgmma") || static_cast<std::int32_t>(warp->index) == op.site.warp))
+        return true;
+    }
+  }
+  return false;
+}
+
 bool ClusterRunner::advance() {
   advanced_ = steps_;
-  if (cluster_.async->empty() || !cluster_.async->advance(*run_)) return false;
+  if (cluster_.async->empty()) return false;
+  // The lazy schedule completes only what somebody waits for, as long as that can be.
+  const bool lazy = grid_.schedule.mode == Schedule::Mode::lazy;
+  if (!(lazy && cluster_.async->advance(*run_, [&](const AsyncOp& op) { return awaited(op); })) &&
+      !cluster_.async->advance(*run_))
+    return false;
   ++cluster_.progress;
   return true;
 }

@@ -60,8 +60,8 @@ std::shared_ptr<Context> context() {
 
 struct Trial {
   std::string code;                                                                  // k.cu
-  std::string steps = R"([{"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128],
-                           "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  std::string steps = R"json([{"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128],
+                           "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   std::int64_t n = 1024;
   bool sum = false;
   EvaluateOptions options = {};
@@ -239,7 +239,7 @@ TEST_CASE("emulated: machine code is not run") {
   const std::string cubin{std::istreambuf_iterator<char>(in), {}};
   Trial c;
   c.sources = {{"k.cubin", base64_encode(cubin)}};
-  c.steps = R"([{"kernel": "k_elect", "grid": [1], "block": [64], "args": [{"tensor": "y"}]}])";
+  c.steps = R"json([{"kernel": "k_elect", "grid": [1], "block": [64], "args": [{"tensor": "y"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().outcome == Outcome::not_run);
@@ -290,8 +290,8 @@ TEST_CASE("emulated: sums in another order are a note, not a failure") {
   c.sum = true;
   c.n = 128 * 64;
   c.options.schedules = 8;
-  c.steps = R"([{"memset": "y", "value": 0},
-                {"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128], "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  c.steps = R"json([{"memset": "y", "value": 0},
+                {"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128], "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().status == Status::passed);
@@ -314,8 +314,8 @@ TEST_CASE("emulated: a loop over tiles that is right only where one wave holds t
 }
 )";
   Trial c{code};
-  c.steps = R"([{"kernel": "k", "grid": ["min(sm_count, ceil_div(n, 128))"], "block": [128],
-                 "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  c.steps = R"json([{"kernel": "k", "grid": ["min(sm_count, ceil_div(n, 128))"], "block": [128],
+                 "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().status == Status::incorrect_numerical);
