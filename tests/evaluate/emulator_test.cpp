@@ -89,7 +89,7 @@ Judged judge(const std::string& body, int trials = 1) {
 
 TEST_CASE("emulator: a right kernel passes; what it prints is in the verdict") {
   const Judged j = judge("  if (i == 3) printf(\"lane %d\\n\", i);\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.status == Status::passed);
   CHECK(j.verdict.findings.empty());
   CHECK(has(j.verdict.output_log, "lane 3"));
@@ -99,7 +99,7 @@ TEST_CASE("emulator: a right kernel passes; what it prints is in the verdict") {
 
 TEST_CASE("emulator: a fault is a RUNTIME_ERROR with the line, the tensor and its index") {
   const Judged j = judge("  if (i == 255)\n    y[i + 1] = 0;\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.status == Status::runtime_error);
   const Finding* f = j.find("out_of_bounds");
   REQUIRE(f != nullptr);
@@ -119,7 +119,7 @@ TEST_CASE("emulator: a deadlock is a TIMEOUT that says who waits for what, as a 
       "  unsigned done = 0;\n  while (!done)\n"
       "    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, "
       "p; }\" : \"=r\"(done) : \"r\"(a) : \"memory\");\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.status == Status::timeout);
   const Finding* f = j.find("deadlock");
   REQUIRE(f != nullptr);
@@ -138,7 +138,7 @@ TEST_CASE("emulator: a hazard is a warning on a verdict that has passed") {
       ":: \"l\"(y), "
       "\"r\"((unsigned)__cvta_generic_to_shared(tile)) : \"memory\");\n"
       "    asm volatile(\"cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\" ::: \"memory\");\n  }\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.status == Status::passed);
   const Finding* f = j.find("missing_proxy_fence");
   REQUIRE(f != nullptr);
@@ -151,7 +151,7 @@ TEST_CASE("emulator: a hazard is a warning on a verdict that has passed") {
 
 TEST_CASE("emulator: a failed assert has its file and line") {
   const Judged j = judge("  assert(i < 128);\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.status == Status::runtime_error);
   const Finding* f = j.find("assertion");
   REQUIRE(f != nullptr);
@@ -163,7 +163,7 @@ TEST_CASE("emulator: what it does not know is not run, with the instruction and 
   const Judged j = judge(
       "  float v; asm volatile(\"multimem.ld_reduce.weak.global.add.f32 %0, [%1];\" : \"=f\"(v) : \"l\"(y)); "
       "y[i] += v;\n");
-  INFO(to_json(j.verdict));
+  INFO(to_json(j.verdict) << j.feedback);
   CHECK(j.verdict.outcome == Outcome::not_run);
   CHECK(!j.verdict.status);
   const Finding* f = j.find("emulator_unsupported");
