@@ -99,7 +99,7 @@ typedef void (*ptxbench_log_fn)(void *userdata, int32_t level, const char *text,
 typedef struct ptxbench_context_options {
   size_t struct_size;       /**< sizeof(ptxbench_context_options) as the caller compiled it */
   const char *device;       /**< NULL or "auto" (the first GPU; where there is none, the emulator of an H200), "cuda:0",
-                                 "cuda:GPU-uuid", "emulator:h200", "emulator:h100" (with options: docs/evaluate.md),
+                                 "cuda:GPU-uuid", "emulator:h200", "emulator:h100" (with options: docs/emulator.md),
                                  "none"; copied */
   const char *worker_path;  /**< NULL: beside the library, then the installed path; copied */
   const char *cuda_home;    /**< NULL: searched; copied */

@@ -10,7 +10,9 @@ namespace {
 
 // Forms that have no machine instruction of their own: a move is renamed away, generic addresses of this GPU's windows are
 // plain numbers, parameters are read from the constant bank by whoever uses them.
-bool ptx_only(std::string_view text) {
+bool ptx_only(const EmulatedInstruction& instruction) {
+  if (instruction.family == "other") return false;  // special registers are read by an instruction of their own
+  const std::string_view text = instruction.text;
   for (const std::string_view start : {"mov.", "cvta.", "ld.param", "st.param", "call", "ret"})
     if (text.substr(0, start.size()) == start) return true;
   return false;
@@ -23,7 +25,7 @@ struct Sum {
     warps += i.warps;
     threads += i.threads;
     timing = timing || i.timing_dependent;
-    only = only && ptx_only(i.text);
+    only = only && ptx_only(i);
   }
   std::string label() const { return only ? "ptx_only" : timing ? "timing_dependent" : "exact"; }
 };

@@ -98,7 +98,7 @@ void compose_emulation(const VerifyEvidence& evidence, Verdict& verdict) {
     w.field("seed", trial.seed).end_object();
     Finding finding;
     finding.evidence = std::move(w).str();
-    const bool smaller = trial.schedule.find(" SMs") != std::string::npos;
+    const bool smaller = trial.schedule.find(" SM") != std::string::npos;
     if (wrong) {
       finding.code = "schedule_dependent";
       finding.severity = Severity::error;

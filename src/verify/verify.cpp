@@ -172,13 +172,19 @@ class Verification {
     return keep(std::move(trial));
   }
 
-  // A plan that is the same on any number of SMs need not be run again; nor one that does not fit on so few.
+  // A plan that is the same on any number of SMs need not be run again. One whose clusters do not fit on so few gets
+  // twice as many, and so on.
   Result<bool> run_on_few_sms(FurtherRuns& further) {
     if (job_.small_sm_count <= 0) return false;
-    emulator_->set_sm_count(job_.small_sm_count);
-    PlanProblem problem;
-    Result<std::unique_ptr<LoadedPlan>> small =
-        load_plan(device_, job_.candidate, job_.workload, evidence_.scalars, problem);
+    constexpr int kMostFactor = 8;
+    int sms = job_.small_sm_count;
+    Result<std::unique_ptr<LoadedPlan>> small = std::unique_ptr<LoadedPlan>();
+    for (; sms <= kMostFactor * job_.small_sm_count; sms *= 2) {
+      emulator_->set_sm_count(sms);
+      PlanProblem problem;
+      small = load_plan(device_, job_.candidate, job_.workload, evidence_.scalars, problem);
+      if (!small || *small != nullptr) break;
+    }
     Result<bool> faulted = false;
     if (!small) {
       faulted = std::move(small).error();
@@ -189,7 +195,7 @@ class Verification {
           PlanRunner::create(device_, loaded_->plan, loaded_->modules, buffers_.plan_buffers());
       if (made) {
         runner_ = std::move(*made);
-        faulted = run_again(further, {}, "eager on " + std::to_string(job_.small_sm_count) + (job_.small_sm_count == 1 ? " SM" : " SMs"));
+        faulted = run_again(further, {}, "eager on " + std::to_string(sms) + (sms == 1 ? " SM" : " SMs"));
         runner_.reset();
       } else {
         faulted = std::move(made).error();

@@ -123,7 +123,7 @@ TEST_CASE("four scripted turns on the emulator, each judged to the end") {
   CHECK(has(run.out, "the emulator does not measure time"));
   CHECK(has(run.out, "mma_sync "));
   CHECK(has(run.out, "narrow: wgmma 10240"));  // 16 tiles of 64 columns, 20 steps of K by 4, two warpgroups of 4 warps
-  CHECK(has(run.out, "completing eager, lazy, eager on 2 SMs"));
+  CHECK(has(run.out, "completing eager, lazy, eager on 4 SMs"));
   CHECK(has(run.out, "best candidate: " + out + "/candidates/turn_4"));
 }
 
