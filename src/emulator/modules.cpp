@@ -1,3 +1,4 @@
+#include "compile/include_closure.hpp"
 #include "emulator/modules.hpp"
 
 #include <ptxbench/sass.hpp>
@@ -107,6 +108,9 @@ Result<std::unique_ptr<LoadedModule>> LoadedModule::load(Memory& memory, const M
   loaded->assembled_ = !image.cubin.empty();
   Result<ptx::Module> parsed = ptx::parse(image.ptx, image.source);
   if (!parsed) return loaded->assembled_ ? not_known_here(std::move(parsed).error()) : std::move(parsed).error();
+  // NVRTC's virtual folder of the candidate: its files go by the names that the candidate gave them.
+  for (ptx::SourceFile& file : parsed->files)
+    if (file.path.starts_with(kCandidateRoot)) file.path.erase(0, kCandidateRoot.size());
   if (parsed->address_bits != 64)
     return make_error(ErrorCode::unsupported, image.source + " has addresses of " +
                                                   std::to_string(parsed->address_bits) + " bits; the emulator runs 64-bit code");
