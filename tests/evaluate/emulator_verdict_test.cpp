@@ -60,8 +60,8 @@ std::shared_ptr<Context> context() {
 
 struct Trial {
   std::string code;                                                                  // k.cu
-  std::string steps = R"([{"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128],
-                           "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  std::string steps = R"json([{"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128],
+                           "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   std::int64_t n = 1024;
   bool sum = false;
   EvaluateOptions options = {};
@@ -110,7 +110,7 @@ Judged judge(const Trial& c) {
 
 // A bulk copy of 128 floats to shared memory, with what each thread does about it.
 std::string bulk_kernel(const std::string& wait, const std::string& result = "y[at] = tile[threadIdx.x] + 1;") {
-  return R"(#include <cstdint>
+  return R"cuda(#include <cstdint>
 extern "C" __global__ void k(const float* x, float* y, int n) {
   __shared__ alignas(128) float tile[128];
   __shared__ alignas(8) uint64_t bar;
@@ -128,14 +128,14 @@ extern "C" __global__ void k(const float* x, float* y, int n) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];"
                  :: "r"(to), "l"(x + blockIdx.x * 128), "r"(b) : "memory");
   }
-)" + wait +
+)cuda" + wait +
          "  " + result + "\n}\n";
 }
-const std::string kWait = R"(  uint32_t done = 0;
+const std::string kWait = R"cuda(  uint32_t done = 0;
   while (!done)
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
                  : "=r"(done) : "r"(b) : "memory");
-)";
+)cuda";
 
 const FamilyCount* family(const Verdict& v, const std::string& name) {
   for (const FamilyCount& f : v.counts.families)
@@ -239,7 +239,7 @@ TEST_CASE("emulated: machine code is not run") {
   const std::string cubin{std::istreambuf_iterator<char>(in), {}};
   Trial c;
   c.sources = {{"k.cubin", base64_encode(cubin)}};
-  c.steps = R"([{"kernel": "k_elect", "grid": [1], "block": [64], "args": [{"tensor": "y"}]}])";
+  c.steps = R"json([{"kernel": "k_elect", "grid": [1], "block": [64], "args": [{"tensor": "y"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().outcome == Outcome::not_run);
@@ -290,8 +290,8 @@ TEST_CASE("emulated: sums in another order are a note, not a failure") {
   c.sum = true;
   c.n = 128 * 64;
   c.options.schedules = 8;
-  c.steps = R"([{"memset": "y", "value": 0},
-                {"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128], "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  c.steps = R"json([{"memset": "y", "value": 0},
+                {"kernel": "k", "grid": ["ceil_div(n, 128)"], "block": [128], "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().status == Status::passed);
@@ -314,8 +314,8 @@ TEST_CASE("emulated: a loop over tiles that is right only where one wave holds t
 }
 )";
   Trial c{code};
-  c.steps = R"([{"kernel": "k", "grid": ["min(sm_count, ceil_div(n, 128))"], "block": [128],
-                 "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])";
+  c.steps = R"json([{"kernel": "k", "grid": ["min(sm_count, ceil_div(n, 128))"], "block": [128],
+                 "args": [{"tensor": "x"}, {"tensor": "y"}, {"i32": "n"}]}])json";
   const Judged j = judge(c);
   INFO(to_json(j.verdict()));
   CHECK(j.verdict().status == Status::incorrect_numerical);
