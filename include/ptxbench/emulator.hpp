@@ -76,6 +76,7 @@ struct EmulatorReport {
   std::uint64_t warp_instructions = 0;
   std::string printf_output;                      ///< at most 64 KiB
   bool asynchronous = false;                      ///< a kernel with asynchronous operations ran
+  bool synchronised = false;                      ///< a kernel ran whose warps wait for each other
 };
 
 struct EmulatorOptions {

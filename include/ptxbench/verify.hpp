@@ -154,7 +154,7 @@ struct VerifyJob {
   ComparatorSpec comparator;
   std::vector<std::uint8_t> judge_cubin;  ///< of judge_compile_request(arch); empty off GPUs
   /// Further runs of the first trial on an emulator, on the same inputs: under each of these where kernels with
-  /// asynchronous operations ran, and on a GPU of `small_sm_count` SMs where the plan depends on their number (0: none).
+  /// asynchronous operations ran, under the first where warps wait for each other, and on a GPU of `small_sm_count` SMs where the plan depends on their number (0: none).
   /// A GPU ignores them.
   std::vector<EmulatorSchedule> schedules;
   int small_sm_count = 0;

@@ -243,10 +243,15 @@ void evidence(const Finding& f, const Solution* solution, std::string& out) {
   // "gemm.cu:120", perhaps with the places it was inlined at.
   const std::string source = text_of("source");
   const std::size_t colon = source.find(':');
-  if (colon != source.npos)
-    out += excerpt(solution, source.substr(0, colon), std::atoi(source.c_str() + colon + 1));
-  const std::string detail = text_of("detail");
-  for (const std::string_view line : lines_of(cut(detail, kMostDetailBytes)))
+  if (colon != source.npos && solution != nullptr) {
+    // The compiler may have named it with a folder in front.
+    const std::string file = source.substr(0, colon);
+    for (const SourceFile& candidate : solution->sources)
+      if (file == candidate.path || file.ends_with("/" + candidate.path))
+        out += excerpt(solution, candidate.path, std::atoi(source.c_str() + colon + 1));
+  }
+  const std::string detail = cut(text_of("detail"), kMostDetailBytes);
+  for (const std::string_view line : lines_of(detail))
     out += "    " + std::string(line) + "\n";
 }
 

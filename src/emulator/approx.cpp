@@ -55,7 +55,7 @@ PTXBENCH_INLINE i64 quadratic64(i32 a, i32 b, i32 c, u32 x, u32 square) {
 PTXBENCH_INLINE u32 normalize(i64 v, u32 fraction_bits) {
   const u64 bits = std::bit_cast<u64>(static_cast<double>(v));
   const u32 rebiased = static_cast<u32>(bits >> 29) - ((1023 - 127 + fraction_bits) << 23);
-  return v == 0 ? 0 : rebiased;
+  return select(v == 0, 0, rebiased);
 }
 
 // 1/1.fraction, rounded up to 32 significant bits: p / 2^8.
@@ -76,21 +76,22 @@ PTXBENCH_INLINE u32 unit_rcp(u32 v) {
   const i32 exponent = static_cast<i32>(exponent_of(v));
   // The mantissa has its hidden bit, which adds one to the exponent.
   const i32 r = (252 - exponent) * (1 << 23) + static_cast<i32>(rcp_sum(v & kFraction) >> 7);
-  u32 out = r < static_cast<i32>(kMinNormal) ? 0 : static_cast<u32>(r);
-  out = exponent == 0 ? kInf : out;
-  out = exponent == 255 ? 0 : out;
-  return is_nan(v) ? kNan : out | (v & kSign);
+  u32 out = select(r < static_cast<i32>(kMinNormal), 0, static_cast<u32>(r));
+  out = select(exponent == 0, kInf, out);
+  out = select(exponent == 255, 0, out);
+  return select(is_nan(v), kNan, out | (v & kSign));
 }
 
 PTXBENCH_INLINE u32 unit_rsqrt(u32 v) {
   const i32 exponent = static_cast<i32>(exponent_of(v)) - 127;
   const u32 m = (v & kFraction) | static_cast<u32>(exponent & 1) << 23;
-  const i32 mantissa = m == 0 ? 1 << 24 : static_cast<i32>(rsqrt_sum(m) >> 8);  // m = 1 passes the table by
+  const i32 mantissa =
+      static_cast<i32>(select(m == 0, 1 << 24, rsqrt_sum(m) >> 8));  // m = 1 passes the table by
   u32 out = static_cast<u32>((125 - (exponent >> 1)) * (1 << 23) + mantissa);
-  out = exponent == 128 ? 0 : out;
-  out = (v & kSign) != 0 ? kNan : out;
-  out = exponent == -127 ? (v & kSign) | kInf : out;
-  return is_nan(v) ? kNan : out;
+  out = select(exponent == 128, 0, out);
+  out = select((v & kSign) != 0, kNan, out);
+  out = select(exponent == -127, (v & kSign) | kInf, out);
+  return select(is_nan(v), kNan, out);
 }
 
 PTXBENCH_INLINE u32 unit_sqrt(u32 v) {
@@ -99,10 +100,10 @@ PTXBENCH_INLINE u32 unit_sqrt(u32 v) {
   const u32 sum =
       quadratic32<9, 6, 1>(kSqrtTable.a[i], kSqrtTable.b[i], kSqrtTable.c[i], x, truncated_square(x), 0x7fff);
   u32 out = static_cast<u32>((126 + (exponent >> 1)) * (1 << 23)) + (sum >> 8);
-  out = exponent == 128 ? kInf : out;
-  out = (v & kSign) != 0 ? kNan : out;
-  out = exponent == -127 ? v & kSign : out;
-  return is_nan(v) ? kNan : out;
+  out = select(exponent == 128, kInf, out);
+  out = select((v & kSign) != 0, kNan, out);
+  out = select(exponent == -127, v & kSign, out);
+  return select(is_nan(v), kNan, out);
 }
 
 PTXBENCH_INLINE u32 unit_ex2(u32 v) {
@@ -116,9 +117,9 @@ PTXBENCH_INLINE u32 unit_ex2(u32 v) {
   const u32 sum =
       quadratic32<8, 5, 0>(kEx2Table.a[i], kEx2Table.b[i], kEx2Table.c[i], x, truncated_square(x), 0x77e2);
   const i32 r = static_cast<i32>((fixed & ~kFraction) + (126u << 23) + (sum >> 7));
-  u32 out = r < static_cast<i32>(kMinNormal) ? 0 : static_cast<u32>(r);
-  out = exponent >= 134 ? kInf & ~negative : out;
-  return is_nan(v) ? kNan : out;
+  u32 out = select(r < static_cast<i32>(kMinNormal), 0, static_cast<u32>(r));
+  out = select(exponent >= 134, kInf & ~negative, out);
+  return select(is_nan(v), kNan, out);
 }
 
 PTXBENCH_INLINE u32 unit_lg2(u32 v) {
@@ -128,12 +129,13 @@ PTXBENCH_INLINE u32 unit_lg2(u32 v) {
       (quadratic64<12, 1>(kLg2Table.a[i], kLg2Table.b[i], kLg2Table.c[i], x, truncated_square(x)) + 0x3345) >>
       2;
   i64 sum = fraction + static_cast<i64>(exponent) * (i64{1} << 36);
-  sum = v == 0x3f800000 ? 0 : sum;  // 1 passes the table by
-  u32 out = sum < 0 ? normalize(~sum, 36) | kSign : normalize(sum, 36);
-  out = exponent == 128 ? kInf : out;
-  out = (v & kSign) != 0 ? kNan : out;
-  out = exponent == -127 ? kSign | kInf : out;
-  return is_nan(v) ? kNan : out;
+  sum &= static_cast<i64>(v == 0x3f800000) - 1;  // 1 passes the table by
+  const i64 negative = sum >> 63;
+  u32 out = normalize(sum ^ negative, 36) | (static_cast<u32>(negative) & kSign);
+  out = select(exponent == 128, kInf, out);
+  out = select((v & kSign) != 0, kNan, out);
+  out = select(exponent == -127, kSign | kInf, out);
+  return select(is_nan(v), kNan, out);
 }
 
 // sin of v turns, or with quadrant 1 cos.
@@ -141,49 +143,50 @@ PTXBENCH_INLINE u32 unit_sin(u32 v, u32 quadrant) {
   const u32 exponent = exponent_of(v), mantissa = (v & kFraction) | kHidden;
   const u32 left = exponent - 125, right = 125 - exponent;  // one of them is huge
   // |x| in units of 2^-25, truncated; whole turns run over the top or are not looked at.
-  u32 fixed =
-      exponent >= 125 ? (left < 25 ? mantissa << (left & 31) : 0) : mantissa >> (right < 31 ? right : 31);
+  u32 fixed = select(exponent >= 125, select(left < 25, mantissa << (left & 31), 0),
+                     mantissa >> (right < 31 ? right : 31));
   fixed += quadrant << 23;
-  const u32 sign = (fixed << 7 & kSign) ^ (quadrant == 0 ? v & kSign : 0);
+  const u32 sign = (fixed << 7 & kSign) ^ select(quadrant == 0, v & kSign, 0);
   const u32 f = (fixed ^ (0u - (fixed >> 23 & 1u))) & kFraction;
   const u32 i = f >> 17, x = f & 0x1ffff;
   const i64 p = quadratic64<11, 0>(kSinTable.a[i], kSinTable.b[i], kSinTable.c[i], x, truncated_square(x));
-  return exponent == 255 ? kNan : sign | normalize(p, 37);
+  return select(exponent == 255, kNan, sign | normalize(p, 37));
 }
 
 constexpr u32 kTanhLow = 0x3b800000, kTanhHigh = 0x41000000;  // 2^-8: below it tanh(x) = x; 8: above it 1
 
 PTXBENCH_INLINE u32 unit_tanh(u32 v) {
   const u32 magnitude = v & kMagnitude, fraction = v & kFraction;
-  const u32 clamped = magnitude < kTanhLow ? kTanhLow : magnitude >= kTanhHigh ? kTanhHigh - 1 : magnitude;
+  const u32 clamped =
+      select(magnitude < kTanhLow, kTanhLow, select(magnitude >= kTanhHigh, kTanhHigh - 1, magnitude));
   const u32 octave = (clamped - kTanhLow) >> 23, bits = static_cast<u32>(kTanhBits[octave]);
   const u32 i = static_cast<u32>(kTanhFirst[octave]) + (fraction >> (23 - bits));
   const u32 x = fraction >> (6 - bits) & 0x1ffff;
   const i64 p = quadratic64<13, 0>(kTanhTable.a[i], kTanhTable.b[i], kTanhTable.c[i], x, truncated_square(x));
   u32 out = normalize(p, 39);
-  out = magnitude >= kTanhHigh ? 0x3f800000 : out;
-  out = magnitude < kTanhLow ? magnitude : out;
-  return magnitude > kInf ? kNan : out | (v & kSign);
+  out = select(magnitude >= kTanhHigh, 0x3f800000, out);
+  out = select(magnitude < kTanhLow, magnitude, out);
+  return select(magnitude > kInf, kNan, out | (v & kSign));
 }
 
 PTXBENCH_INLINE u32 unit_rcp64h(u32 v) {
   const i32 exponent = static_cast<i32>(v >> 20 & 2047);
   const i32 r = (2044 - exponent) * (1 << 20) + static_cast<i32>(rcp_sum((v & 0xfffff) << 3) >> 10);
-  u32 out = r < 0x00100000 ? 0 : static_cast<u32>(r);
-  out = exponent == 0 ? 0x7ff00000 : out;
-  out = exponent == 2047 ? 0 : out;
-  return (v & kMagnitude) > 0x7ff00000 ? kNan : out | (v & kSign);
+  u32 out = select(r < 0x00100000, 0, static_cast<u32>(r));
+  out = select(exponent == 0, 0x7ff00000, out);
+  out = select(exponent == 2047, 0, out);
+  return select((v & kMagnitude) > 0x7ff00000, kNan, out | (v & kSign));
 }
 
 PTXBENCH_INLINE u32 unit_rsqrt64h(u32 v) {
   const i32 exponent = static_cast<i32>(v >> 20 & 2047) - 1023;
   const u32 m = (v & 0xfffff) << 3 | static_cast<u32>(exponent & 1) << 23;
-  const i32 mantissa = m == 0 ? 1 << 21 : static_cast<i32>(rsqrt_sum(m) >> 11);
+  const i32 mantissa = static_cast<i32>(select(m == 0, 1 << 21, rsqrt_sum(m) >> 11));
   u32 out = static_cast<u32>((1021 - (exponent >> 1)) * (1 << 20) + mantissa);
-  out = exponent == 1024 ? 0 : out;
-  out = (v & kSign) != 0 ? kNan : out;
-  out = exponent == -1023 ? (v & kSign) | 0x7ff00000 : out;
-  return (v & kMagnitude) > 0x7ff00000 ? kNan : out;
+  out = select(exponent == 1024, 0, out);
+  out = select((v & kSign) != 0, kNan, out);
+  out = select(exponent == -1023, (v & kSign) | 0x7ff00000, out);
+  return select((v & kMagnitude) > 0x7ff00000, kNan, out);
 }
 
 // What ptxas puts around the unit: scaling by powers of two, so that subnormals survive.
@@ -191,56 +194,63 @@ PTXBENCH_INLINE u32 unit_rsqrt64h(u32 v) {
 // a * b to nearest with the card's NaN.
 PTXBENCH_INLINE u32 times(u32 a, float b) {
   const u32 product = to_bits(to_float(a) * b);
-  return is_nan(product) ? kNan : product;
+  return select(is_nan(product), kNan, product);
 }
-PTXBENCH_INLINE u32 flush(u32 v) { return below_normal(v) ? v & kSign : v; }
+PTXBENCH_INLINE u32 flush(u32 v) { return select(below_normal(v), v & kSign, v); }
+
+// What to scale by: `high` or `low` where that holds, else 1.
+PTXBENCH_INLINE float scale_of(bool if_high, float high, bool if_low, float low) {
+  return to_float(select(if_high, to_bits(high), select(if_low, to_bits(low), to_bits(1.0f))));
+}
 
 PTXBENCH_INLINE u32 full_ex2(u32 v) {
   const bool low = to_float(v) < -126.0f;
-  const u32 r = unit_ex2(low ? to_bits(to_float(v) * 0.5f) : v);
-  return low ? to_bits(to_float(r) * to_float(r)) : r;
+  const u32 r = unit_ex2(select(low, to_bits(to_float(v) * 0.5f), v));
+  return select(low, to_bits(to_float(r) * to_float(r)), r);
 }
 PTXBENCH_INLINE u32 full_lg2(u32 v) {
-  const u32 r = unit_lg2(below_normal(v) ? times(v, 0x1p24f) : v);
+  const u32 r = unit_lg2(select(below_normal(v), times(v, 0x1p24f), v));
   const u32 shifted = to_bits(to_float(r) - 24.0f);
-  return below_normal(v) ? (is_nan(shifted) ? kNan : shifted) : r;
+  return select(below_normal(v), select(is_nan(shifted), kNan, shifted), r);
 }
 PTXBENCH_INLINE u32 full_rcp(u32 v) {
   const u32 magnitude = v & kMagnitude;
-  const float scale = magnitude > 0x7e800000 ? 0x1p-2f : magnitude < kMinNormal ? 0x1p24f : 1.0f;
+  const float scale = scale_of(magnitude > 0x7e800000, 0x1p-2f, magnitude < kMinNormal, 0x1p24f);
   return times(unit_rcp(times(v, scale)), scale);
 }
 PTXBENCH_INLINE u32 full_rsqrt(u32 v) {
   const bool low = below_normal(v);
-  return times(unit_rsqrt(times(v, low ? 0x1p24f : 1.0f)), low ? 0x1p12f : 1.0f);
+  return times(unit_rsqrt(times(v, scale_of(false, 1.0f, low, 0x1p24f))),
+               scale_of(false, 1.0f, low, 0x1p12f));
 }
 PTXBENCH_INLINE u32 full_sqrt(u32 v) {
   const bool low = below_normal(v);
-  return times(unit_sqrt(times(v, low ? 0x1p24f : 1.0f)), low ? 0x1p-12f : 1.0f);
+  return times(unit_sqrt(times(v, scale_of(false, 1.0f, low, 0x1p24f))),
+               scale_of(false, 1.0f, low, 0x1p-12f));
 }
 // v / (2 pi): a product by 0x3e22f983, truncated. A subnormal product may be 0: the unit flushes it.
 PTXBENCH_INLINE u32 in_turns(u32 v) {
   const double product = static_cast<double>(to_float(v & kMagnitude)) * static_cast<double>(0x1.45f306p-3f);
   const i64 rebiased = static_cast<i64>(std::bit_cast<u64>(product) >> 29) - (i64{1023 - 127} << 23);
-  u32 out = rebiased < static_cast<i64>(kMinNormal) ? 0 : static_cast<u32>(rebiased);
-  out = exponent_of(v) == 255 ? kInf : out;
+  u32 out = select(rebiased < static_cast<i64>(kMinNormal), 0, static_cast<u32>(rebiased));
+  out = select(exponent_of(v) == 255, kInf, out);
   return out | (v & kSign);
 }
 PTXBENCH_INLINE u32 divide_approx_ftz(u32 a, u32 b) { return flush(times(flush(a), to_float(unit_rcp(b)))); }
 PTXBENCH_INLINE u32 divide_approx(u32 a, u32 b) {
-  const float scale = below_normal(b) ? 0x1p24f : 1.0f;
+  const float scale = scale_of(false, 1.0f, below_normal(b), 0x1p24f);
   return times(times(a, scale), to_float(unit_rcp(times(b, scale))));
 }
 PTXBENCH_INLINE u32 divide_full_ftz(u32 a, u32 b) {
   const u32 magnitude = b & kMagnitude;
-  const float scale = magnitude > 0x7e800000 && magnitude <= kInf ? 0x1p-2f : 1.0f;
+  const float scale = scale_of((magnitude > 0x7e800000) & (magnitude <= kInf), 0x1p-2f, false, 1.0f);
   const u32 scaled = flush(times(flush(a), scale));
   return flush(times(scaled, to_float(unit_rcp(times(b, scale)))));
 }
 PTXBENCH_INLINE u32 divide_full(u32 a, u32 b) {
   const u32 magnitude = b & kMagnitude;
-  float scale = magnitude < kMinNormal ? 0x1p24f : 1.0f;
-  scale = magnitude > 0x7e800000 && magnitude <= kInf ? 0x1p-2f : scale;
+  const float scale =
+      scale_of((magnitude > 0x7e800000) & (magnitude <= kInf), 0x1p-2f, magnitude < kMinNormal, 0x1p24f);
   return times(times(a, scale), to_float(unit_rcp(times(b, scale))));
 }
 
@@ -248,20 +258,20 @@ PTXBENCH_INLINE u32 divide_full(u32 a, u32 b) {
 PTXBENCH_INLINE u32 widen_f16(u32 h) {
   const u32 exponent = h >> 10 & 31, fraction = h & 0x3ff;
   u32 out = ((h & 0x7fff) << 13) + ((127 - 15) << 23);
-  out = exponent == 0 ? to_bits(static_cast<float>(static_cast<i32>(fraction)) * 0x1p-24f) : out;
-  out = exponent == 31 ? kInf | fraction << 13 : out;
+  out = select(exponent == 0, to_bits(static_cast<float>(static_cast<i32>(fraction)) * 0x1p-24f), out);
+  out = select(exponent == 31, kInf | fraction << 13, out);
   return out | (h & 0x8000) << 16;
 }
 PTXBENCH_INLINE u32 truncate_f16(u32 v) {
   const u32 magnitude = v & kMagnitude, shift = 126 - (magnitude >> 23);
   const u32 subnormal = ((magnitude & kFraction) | kHidden) >> (shift < 31 ? shift : 31);
   u32 out = (magnitude - ((127 - 15) << 23)) >> 13;
-  out = magnitude < 0x38800000 ? subnormal : out;  // 2^-14
-  out = magnitude >= 0x47800000 ? 0x7c00 : out;    // 2^16
+  out = select(magnitude < 0x38800000, subnormal, out);  // 2^-14
+  out = select(magnitude >= 0x47800000, 0x7c00, out);    // 2^16
   out |= v >> 16 & 0x8000;
-  return magnitude > kInf ? 0x7fff : out;
+  return select(magnitude > kInf, 0x7fff, out);
 }
-PTXBENCH_INLINE u32 truncate_bf16(u32 v) { return is_nan(v) ? 0x7fff : v >> 16; }
+PTXBENCH_INLINE u32 truncate_bf16(u32 v) { return select(is_nan(v), 0x7fff, v >> 16); }
 
 PTXBENCH_INLINE u32 half_ex2_f16(u32 h) { return truncate_f16(unit_ex2(widen_f16(h))); }
 PTXBENCH_INLINE u32 half_ex2_bf16(u32 h) { return truncate_bf16(unit_ex2(h << 16)); }

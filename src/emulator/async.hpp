@@ -44,6 +44,16 @@ class AsyncQueue {
   void breathe(Run& run);
   // Nobody can run: completes one (lazy: the oldest that is ready; random: any). False where none is ready.
   bool advance(Run& run);
+  // Completes the oldest that is ready and for which @p wanted holds.
+  template <class Predicate>
+  bool advance(Run& run, Predicate wanted) {
+    for (std::size_t i = 0; i < pending_.size() && !stopped(run); ++i) {
+      if (!wanted(*pending_[i]) || !pending_[i]->ready(cluster_)) continue;
+      complete(i, run);
+      return true;
+    }
+    return false;
+  }
   // Completes those for which @p wanted holds, in order, as far as they are ready; for who must not go on
   // before.
   template <class Predicate>

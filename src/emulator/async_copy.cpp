@@ -39,6 +39,7 @@ bool signal(Agent& agent, std::uint32_t barrier, bool own, std::uint32_t bytes) 
   std::uint32_t offset = 0;
   if (!agent.grid.memory->shared(agent, barrier, 8, 8, Access::read, Proxy::generic, own, cta, offset))
     return false;
+  note_async_signal(agent, *cta, offset);
   return mbarrier_complete_tx(agent, *cta, offset, bytes);
 }
 

@@ -25,6 +25,13 @@ void GroupedOp::source_read(Cluster& cluster) {
   tell(cluster);
 }
 
+void GroupedOp::reads_source(std::uint32_t number) {
+  if (number == 0) return;
+  // One lane issues a store.
+  const auto lane = static_cast<unsigned>(__builtin_ctz(lanes_));
+  groups_->stores.push_back({lanes_, group_[lane], number});
+}
+
 void GroupedOp::leave(Cluster& cluster) {
   std::erase(family_->pending, this);
   tell(cluster);

@@ -19,6 +19,13 @@ struct CopyGroups {
         committed{};                  // groups that a lane has committed: the number of its open one
     std::vector<GroupedOp*> pending;  // of this warp, not complete
   } cp_async, bulk;
+  // Stores that no wait was for yet, complete or not, and the number of waits (overwrites.hpp).
+  struct Unwaited {
+    Mask lanes = 0;
+    std::uint32_t group = 0, number = 0;
+  };
+  std::vector<Unwaited> stores;
+  std::uint64_t waits = 0;
 };
 
 // Of a warp; made when asked for.
@@ -41,6 +48,8 @@ class GroupedOp : public AsyncOp {
   // Somebody waits for it: told when it has read and when it is complete.
   void await() { awaited_ = true; }
   Mask lanes() const { return lanes_; }
+  // A bulk store, number @p number of note_store_read, reads its source now.
+  void reads_source(std::uint32_t number);
 
  private:
   void tell(Cluster& cluster);

@@ -1,6 +1,7 @@
 // A cluster's memory and warps at their beginning. They are kept from one cluster to the next.
 #include "emulator/mbarrier.hpp"
 #include "emulator/schedule.hpp"
+#include "emulator/vector_clocks.hpp"
 
 #include <algorithm>
 
@@ -67,6 +68,7 @@ void ClusterRunner::reset(Cta& cta, std::uint64_t linear_id) {
   cta.local.assign(local, 0);
   cta.local_undefined.assign((local + 63) / 64, ~std::uint64_t{0});
   cta.barriers = std::make_unique<Barriers>();
+  cta.track.reset();
   cta.named = {};
   cta.exited = 0;
   const std::uint32_t registers = launch_registers(grid_, cta.threads);
@@ -85,6 +87,7 @@ void ClusterRunner::reset(Cta& cta, std::uint64_t linear_id) {
     warp.register_quota = registers;
     warp.in_flight.assign(kernel_.slot_words / kLanes, 0);
     warp.in_flight_total = 0;
+    warp.unfenced.assign(kernel_.any_async ? kernel_.slot_words / kLanes : 0, 1);
     warp.copies.reset();
     warp.steps = 0;
     warp.ready = true;
@@ -95,6 +98,7 @@ void ClusterRunner::reset(Cta& cta, std::uint64_t linear_id) {
 
 void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
   run_ = &run;
+  run.forget_undefined_reads();
   done_ = false;
   advanced_ = steps_;
   cluster_.index = index;
@@ -103,6 +107,10 @@ void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
   cluster_.id = {static_cast<std::uint32_t>(index % nx), static_cast<std::uint32_t>(index / nx % ny),
                  static_cast<std::uint32_t>(index / nx / ny)};
   cluster_.async = std::make_unique<AsyncQueue>(cluster_);
+  if (kernel_.any_async || grid_.dependent) {
+    if (!cluster_.clocks) cluster_.clocks = std::make_shared<VectorClocks>();
+    cluster_.clocks->reset(cluster_);
+  }
   cluster_.barrier = {};
   cluster_.progress = 0;
   cluster_.clock = 0;
@@ -121,6 +129,8 @@ void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
     reset(*cta, linear);
     for (Warp& warp : cta->warps) warps_.push_back(&warp);
   }
+  // The last warp first: what holds only because the first ones run first does not hold.
+  if (grid_.schedule.mode == Schedule::Mode::lazy) std::reverse(warps_.begin(), warps_.end());
 }
 
 }  // namespace ptxbench::emulator

@@ -114,13 +114,19 @@ std::string arrivals(const Cluster& cluster, const Kernel& kernel, const MBarrie
   return text;
 }
 
+// Who polls is in a loop around the instruction that he waits at.
+std::uint32_t shown_at(const Fragment& f) {
+  return f.wait.kind == Kind::time && f.poll != UINT32_MAX ? f.poll : f.pc;
+}
+
 std::string wanted(const Cluster& cluster, const Cta& cta, const Warp& warp, const Fragment& f, const Grid& grid) {
   const Kernel& kernel = *grid.kernel;
-  switch (f.wait.kind) {
+  const WaitKey& key = f.wait.kind == Kind::time && f.polled_for.kind != Kind::none ? f.polled_for : f.wait;
+  switch (key.kind) {
     case Kind::mbarrier: {
-      const Cta& owner = f.wait.cta < cluster.ctas.size() ? *cluster.ctas[f.wait.cta] : cta;
-      const MBarrier* b = owner.barriers != nullptr ? owner.barriers->find(f.wait.address) : nullptr;
-      std::string text = "for " + mbarrier_name(owner, f.wait.address);
+      const Cta& owner = key.cta < cluster.ctas.size() ? *cluster.ctas[key.cta] : cta;
+      const MBarrier* b = owner.barriers != nullptr ? owner.barriers->find(key.address) : nullptr;
+      std::string text = "waits for " + mbarrier_name(owner, key.address);
       if (b == nullptr) return text;
       return text + ": " + mbarrier_status(*b) + " (parity " + std::to_string(b->phase & 1) + "); " +
              arrivals(cluster, kernel, *b);
@@ -132,14 +138,14 @@ std::string wanted(const Cluster& cluster, const Cta& cta, const Warp& warp, con
         if (b.arrived_warps >> w.index & 1) continue;
         (w.live != 0 ? missing : gone).push_back(w.index);
       }
-      std::string text = "for barrier " + std::to_string(f.wait.address) + ": " + std::to_string(b.arrived) + " of " +
+      std::string text = "waits for barrier " + std::to_string(f.wait.address) + ": " + std::to_string(b.arrived) + " of " +
                          std::to_string(b.expected) + " threads have arrived";
       if (!missing.empty()) text += "; not " + named("warp", missing);
       if (!gone.empty()) text += "; exited: " + named("warp", gone);
       return text;
     }
     case Kind::cluster_barrier: {
-      std::string text = "for the cluster's barrier; not arrived:";
+      std::string text = "waits for the cluster's barrier; not arrived:";
       const std::uint64_t parity = cluster.barrier.phase & 1;
       bool first = true;
       for (const std::unique_ptr<Cta>& c : cluster.ctas) {
@@ -152,20 +158,20 @@ std::string wanted(const Cluster& cluster, const Cta& cta, const Warp& warp, con
       }
       return text;
     }
-    case Kind::converge: return "for the other lanes of its warp: " + lanes_elsewhere(warp, kernel, f);
+    case Kind::converge: return "waits for the other lanes of its warp: " + lanes_elsewhere(warp, kernel, f);
     case Kind::warpgroup: {
       std::vector<std::int64_t> others;
       for (std::uint32_t w = warp.index / 4 * 4; w < warp.index / 4 * 4 + 4 && w < cta.warps.size(); ++w)
         if (w != warp.index) others.push_back(w);
-      return "for the same instruction in all warps of its warpgroup (with " + named("warp", others) + ")";
+      return "waits for the same instruction in all warps of its warpgroup (with " + named("warp", others) + ")";
     }
-    case Kind::async_group: return "for asynchronous operations that it has issued";
+    case Kind::async_group: return "waits for asynchronous operations that it has issued";
     case Kind::registers:
-      return "for registers: it has " + std::to_string(warp.register_quota) + " a thread, and " +
+      return "waits for registers: it has " + std::to_string(warp.register_quota) + " a thread, and " +
              std::to_string(cta.free_registers) + " are free in the CTA";
-    case Kind::grid: return "for the launch before";
-    case Kind::time: return "in a loop that polls";
-    case Kind::none: return "to run";
+    case Kind::grid: return "waits for the launch before";
+    case Kind::time: return f.poll != UINT32_MAX ? "polls, and never sees what it waits for" : "sleeps";
+    case Kind::none: return "runs";
   }
   return "";
 }
@@ -176,8 +182,7 @@ void add_waiting(Lines& lines, const Cluster& cluster, const Grid& grid) {
       for (const Fragment& f : warp.fragments) {
         std::string text;
         if (f.mask != warp.all) text += " lanes " + hex(f.mask);
-        text += " at " + place(*grid.kernel, f.pc) + ": ";
-        text += f.wait.kind == Kind::time ? "" : "waits ";
+        text += " at " + place(*grid.kernel, shown_at(f)) + ": ";
         text += wanted(cluster, *cta, warp, f, grid);
         lines.add(static_cast<std::int64_t>(cta->linear_id), warp.index, text);
       }
@@ -199,7 +204,7 @@ Site first_waiting(const std::vector<const Cluster*>& clusters) {
     for (const std::unique_ptr<Cta>& cta : cluster->ctas)
       for (const Warp& warp : cta->warps)
         for (const Fragment& f : warp.fragments)
-          return {f.pc, static_cast<std::int64_t>(cta->linear_id), static_cast<std::int32_t>(warp.index),
+          return {shown_at(f), static_cast<std::int64_t>(cta->linear_id), static_cast<std::int32_t>(warp.index),
                   __builtin_ctz(f.mask)};
   return {};
 }

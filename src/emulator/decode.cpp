@@ -10,7 +10,7 @@
 namespace ptxbench::emulator {
 namespace {
 
-constexpr std::size_t kMaxOps = 4'000'000;  // a text whose calls blow up by inlining ends here
+constexpr std::size_t kMaxOps = 1'000'000;  // a text whose calls blow up by inlining ends here
 constexpr std::size_t kListed = 20;         // instructions that an error lists
 
 std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
@@ -110,6 +110,9 @@ std::uint32_t Builder::push_op(const Emit& e, std::string_view family, bool guar
   kernel_->operands.insert(kernel_->operands.end(), e.operands.begin(), e.operands.end());
   if (e.flags & kAsync) kernel_->any_async = true;
   if (e.flags & kCommunicates) kernel_->communicates = true;
+  // bar.warp.sync keeps the lanes of one warp together: it has no side effect.
+  const bool waits = instruction_->opcode == "bar" || instruction_->opcode == "barrier";
+  if ((waits && (e.flags & kSideEffect)) || (e.flags & kCommunicates)) kernel_->shares = true;
   if (instruction_->opcode == "wgmma" && (e.flags & kAsync))
     for (const Operand o : e.operands)
       if (is_virtual(o) && decoded_.slots[virtual_slot(o)] == 1) decoded_.exclusive[virtual_slot(o)] = 1;

@@ -234,7 +234,9 @@ Result<DeviceOutcome> Emulator::drain(std::uint64_t deadline) {
     } else if (const auto* copy = std::get_if<Copy>(&operation)) {
       do_copy(*copy);
     } else {
-      Result<DeviceOutcome> ran = do_launch(std::get<Launch>(operation), deadline);
+      const Launch* next = queue_.empty() ? nullptr : std::get_if<Launch>(&queue_.front());
+      const bool next_depends = next != nullptr && next->dependent;
+      Result<DeviceOutcome> ran = do_launch(std::get<Launch>(operation), next_depends, deadline);
       if (!ran || *ran) {
         queue_.clear();  // what stands behind a fault never runs
         return ran;

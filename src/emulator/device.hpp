@@ -68,7 +68,7 @@ class Emulator final : public EmulatedDevice {
   struct Launch {
     std::shared_ptr<const Kernel> kernel;
     std::array<std::uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
-    bool has_cluster = false, cooperative = false;
+    bool has_cluster = false, cooperative = false, dependent = false;
     std::uint32_t dynamic_shared_bytes = 0;
     std::vector<std::uint8_t> parameters;
     std::uint32_t ctas_per_sm = 1;
@@ -91,7 +91,8 @@ class Emulator final : public EmulatedDevice {
                                      std::int64_t ctas_per_sm) const;
   void do_fill(const Fill& fill);
   void do_copy(const Copy& copy);
-  Result<DeviceOutcome> do_launch(const Launch& launch, std::uint64_t deadline);
+  // @p next_depends: the next operation is a launch that may begin before this one has ended.
+  Result<DeviceOutcome> do_launch(const Launch& launch, bool next_depends, std::uint64_t deadline);
   // Runs what is queued until @p deadline (steady clock, ns); after a fault the rest is dropped.
   Result<DeviceOutcome> drain(std::uint64_t deadline);
   // For those who need it empty and have no deadline of their own. A fault is kept for the next synchronize.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 namespace ptxbench::emulator {
 namespace {
@@ -143,6 +144,7 @@ Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
     queued.has_cluster = launch.has_cluster;
     if (launch.has_cluster) queued.cluster = launch.cluster;
     queued.cooperative = launch.cooperative;
+    queued.dependent = launch.pdl;
     queued.dynamic_shared_bytes = static_cast<std::uint32_t>(launch.dynamic_shared_bytes);
     queued.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     queued.ctas_per_sm = static_cast<std::uint32_t>(ctas_per_sm);
@@ -156,7 +158,7 @@ Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
   });
 }
 
-Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t deadline) {
+Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, bool next_depends, std::uint64_t deadline) {
   const Kernel& kernel = *launch.kernel;
   PTXBENCH_TRY_ASSIGN(const LaunchBlock parameters, LaunchBlock::make(memory_, launch.parameters, kernel.parameter_bytes, true,
                                                                        "parameters of " + kernel.name));
@@ -175,6 +177,9 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t de
   grid.cluster_dim = launch.cluster;
   grid.has_cluster = launch.has_cluster;
   grid.cooperative = launch.cooperative;
+  grid.dependent = launch.dependent;
+  grid.remembers_writes = next_depends;
+  memory_.next_launch();
   grid.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   const std::uint32_t align = std::max(kernel.dynamic_shared_align, 1u);
   grid.shared_bytes = (kSystemShared + kernel.static_shared_bytes + align - 1) / align * align + launch.dynamic_shared_bytes;
@@ -187,7 +192,14 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, std::uint64_t de
   grid.limits.steps = options_.step_limit;
   grid.limits.deadline_ns = deadline;
   grid.limits.threads = options_.threads;
-  const Run run = run_grid(grid);
+  Run run(kernel);
+  try {
+    run = run_grid(grid);
+  } catch (const std::bad_alloc&) {
+    run.raise({FaultKind::memory_limit, {}, "the machine has no memory for the CTAs that are resident at a time: " +
+                                                std::to_string(grid.shared_bytes) + " bytes of shared memory each and " +
+                                                std::to_string(kernel.local_bytes) + " bytes of local memory a thread", {}});
+  }
   report_.add(launch.kernel, run);
   if (!run.fault) return DeviceOutcome{};
   if (run.fault->kind == FaultKind::unsupported)

@@ -47,7 +47,11 @@ class Unblocker {
       fingerprint = fingerprint * 1099511628211u + r->fingerprint();
       ends = ends || r->may_end_by_itself();
     }
-    if (gave_up_ && fingerprint == fingerprint_ && !ends) return false;
+    if (gave_up_ && fingerprint == fingerprint_) {
+      if (!ends || ++fruitless_ > kFruitless) return false;
+    } else {
+      fruitless_ = 0;
+    }
     gave_up_ = true;
     fingerprint_ = fingerprint;
     for (ClusterRunner* r : runners_) any = r->time_out() || any;
@@ -56,7 +60,9 @@ class Unblocker {
 
  private:
   std::vector<ClusterRunner*> runners_;
-  std::uint64_t released_at_ = UINT64_MAX, fingerprint_ = 0;
+  // Rounds of a loop that counts its tries, in which nothing happened. One that goes on beyond hangs on any machine.
+  static constexpr std::uint64_t kFruitless = 100'000;
+  std::uint64_t released_at_ = UINT64_MAX, fingerprint_ = 0, fruitless_ = 0;
   bool gave_up_ = false;
 };
 

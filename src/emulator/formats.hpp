@@ -2,8 +2,8 @@
 // cvt.pack), with the bits of sm_90. Values go in and out as bits, in the low end of the word; a format's NaN
 // is one pattern (f16 and bf16 0x7fff, f32 and tf32 0x7fffffff, e4m3 and e5m2 0x7f).
 //
-// All functions are pure, use no state of the host's floating point unit, and may run on any thread. Arrays
-// have 32 lanes, contiguous; the output may be an input.
+// All functions are pure and may run on any thread, whose floating-point unit must round to nearest (the
+// default). Arrays have 32 lanes, contiguous; the output may be an input.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,7 @@ enum OpFlags : std::uint16_t {
   kSideEffect = 1 << 5,      // another warp may see it: counts as progress
   kPoll = 1 << 6,            // a read that loops may wait on (volatile or acquire loads, test_wait): yields
   kMayBeInFlight = 1 << 7,   // touches a register that wgmma works on; set while decoding
+  kStrong = 1 << 8,          // an access or a fence by which threads synchronise through memory
 };
 
 // How exact a form's result is.
@@ -107,6 +108,7 @@ struct Kernel {
   std::uint32_t parameter_bytes = 0;
   std::vector<Placed> placed;
   bool any_async = false, communicates = false, has_setmaxnreg = false;
+  bool shares = false;                         // its warps wait for each other
   const ptx::Function* function = nullptr;     // in `module`
 };
 

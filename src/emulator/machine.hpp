@@ -27,6 +27,7 @@ namespace ptxbench::emulator {
 class Memory;      // memory.hpp: all that kernels read and write
 class Barriers;    // mbarrier.hpp: the mbarrier objects of one CTA's shared memory
 class AsyncQueue;  // async.hpp: operations under way in a cluster
+class VectorClocks;  // vector_clocks.hpp: which warp knows of whose waits
 struct Cta;
 struct Cluster;
 struct Grid;
@@ -67,6 +68,9 @@ struct Fragment {
   std::uint32_t polls = 0;                 // backward jumps after polls without any progress of the cluster
   std::uint64_t progress_seen = 0;         // Cluster::progress at the first of them
   std::uint64_t last_run = 0;
+  // For reports: the poll (kPoll) that it executed last, and what that found unfinished, where the handler says so.
+  std::uint32_t poll = UINT32_MAX;
+  WaitKey polled_for;
 };
 
 struct Warp {
@@ -83,6 +87,7 @@ struct Warp {
   // the operation before an instruction touches one.
   std::vector<std::uint16_t> in_flight;    // by slot: number of operations
   std::uint32_t in_flight_total = 0;
+  std::vector<std::uint8_t> unfenced;      // by slot: written since the last wgmma.fence (all, before the first)
   std::shared_ptr<CopyGroups> copies;      // made by whoever needs them first; gone with the CTA
   std::uint64_t steps = 0;                 // instructions executed
   bool ready = true;                       // it may have a fragment that can run
@@ -133,6 +138,7 @@ struct Cluster {
   std::array<std::uint32_t, 3> id{};       // %clusterid
   std::vector<std::unique_ptr<Cta>> ctas;
   std::unique_ptr<AsyncQueue> async;
+  std::shared_ptr<VectorClocks> clocks;    // null where nothing is checked by them
   ClusterBarrier barrier;
   std::uint64_t progress = 0;              // raised by everything that another warp could see
   std::uint64_t clock = 0;                 // instructions executed by all its warps
@@ -192,6 +198,10 @@ struct Grid {
   std::uint64_t cooperative_workspace = 0; // %envreg1 (high half) and %envreg2; 0 where the grid is not cooperative
   std::uint64_t launch_index = 0;          // %gridid
   std::uint32_t sm_count = 1, ctas_per_sm = 1;
+  // Launched while the one before may still run (programmatic dependent launch); the next launch is such a one, so that
+  // what this one writes is remembered.
+  bool dependent = false, remembers_writes = false;
+  bool watches_global() const { return dependent || remembers_writes; }
   Schedule schedule;
   Limits limits;
 };

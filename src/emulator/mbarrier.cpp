@@ -1,6 +1,7 @@
 #include "emulator/mbarrier.hpp"
 
 #include "emulator/run.hpp"
+#include "emulator/vector_clocks.hpp"
 
 #include <cinttypes>
 #include <cstdio>
@@ -51,6 +52,21 @@ std::string at_op(const Agent& agent, const Site& site) {
   return text;
 }
 
+WaitKey key_of(const Cta& cta, std::uint32_t offset) {
+  return {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset};
+}
+VectorClocks* clocks_of(const Agent& agent) {
+  return agent.site.warp >= 0 ? agent.cluster.clocks.get() : nullptr;
+}
+void tell(const Agent& agent, const Cta& cta, std::uint32_t offset) {
+  if (VectorClocks* c = clocks_of(agent))
+    c->arrive(key_of(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+}
+void learn(const Agent& agent, const Cta& cta, std::uint32_t offset) {
+  if (VectorClocks* c = clocks_of(agent))
+    c->wait(key_of(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+}
+
 // The valid object, or null with a fault raised.
 MBarrier* live(Agent& agent, Cta& cta, std::uint32_t offset, const char* operation) {
   MBarrier* b = cta.barriers ? cta.barriers->find(offset) : nullptr;
@@ -72,6 +88,14 @@ MBarrier* live(Agent& agent, Cta& cta, std::uint32_t offset, const char* operati
                at_op(agent, b->init));
     return nullptr;
   }
+  if (!b->fenced && &cta != &agent.cta) {
+    b->fenced = true;  // said once
+    agent.run.remark(true, "mbarrier_init_unfenced", agent.site,
+                     std::string(operation) + " from CTA " + std::to_string(agent.cta.linear_id) + " on " +
+                         mbarrier_name(cta, offset) + ", which was initialised" + at_op(agent, b->init) +
+                         " with no fence.mbarrier_init.release.cluster, other fence or releasing "
+                         "barrier.cluster.arrive since: another CTA may not see that it was");
+  }
   return b;
 }
 
@@ -85,6 +109,7 @@ void settle(Agent& agent, Cta& cta, std::uint32_t offset, MBarrier& b) {
   }
   store_image(cta, offset, b);
   if (complete) {
+    if (agent.cluster.clocks != nullptr) agent.cluster.clocks->complete(key_of(cta, offset));
     ++agent.cluster.progress;
     agent.cluster.wake({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset});
   }
@@ -136,9 +161,28 @@ bool mbarrier_init(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t c
   b.pending = count;
   b.valid = true;
   b.init = agent.site;
+  cta.barriers->unfenced.push_back(offset);
   store_image(cta, offset, b);
   if (!cta.shared_undefined.empty()) set_undefined(cta.shared_undefined, offset, 8, false);
   return true;
+}
+
+void mbarrier_inits_fenced(Cta& cta) {
+  if (cta.barriers == nullptr || cta.barriers->unfenced.empty()) return;
+  for (const std::uint32_t offset : cta.barriers->unfenced)
+    if (MBarrier* b = cta.barriers->find(offset)) b->fenced = true;
+  cta.barriers->unfenced.clear();
+}
+
+void note_async_signal(Agent& agent, Cta& cta, std::uint32_t offset) {
+  MBarrier* b = cta.barriers != nullptr ? cta.barriers->find(offset) : nullptr;
+  if (b == nullptr || !b->valid || b->fenced || &cta != &agent.cta) return;
+  b->fenced = true;
+  agent.run.remark(false, "mbarrier_init_unfenced", agent.site,
+                   "an operation of the async proxy signals " + mbarrier_name(cta, offset) +
+                       ", which was initialised" + at_op(agent, b->init) +
+                       " with no fence.mbarrier_init or fence.proxy.async since; the ISA asks for one between "
+                       "the two, though compilers leave it out where only one CTA is concerned");
 }
 
 bool mbarrier_inval(Agent& agent, Cta& cta, std::uint32_t offset) {
@@ -186,6 +230,7 @@ bool mbarrier_arrive(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t
     return misuse(agent, cta, offset, "an arrival with .noComplete that completes the phase");
   if (state) *state = mbarrier_state(b->phase, b->pending);
   b->pending -= count;
+  tell(agent, cta, offset);
   if (b->arrivals.size() < MBarrier::kArrivalsKept) b->arrivals.push_back(agent.site);
   settle(agent, cta, offset, *b);
   return true;
@@ -213,6 +258,7 @@ bool transact(Agent& agent, Cta& cta, std::uint32_t offset, std::int64_t bytes, 
                       " bytes takes the transaction count from " + std::to_string(b->transactions) + " to " +
                       std::to_string(sum) + "; it must stay within -(2^20 - 1) and 2^20 - 1");
   b->transactions = sum;
+  if (bytes < 0) tell(agent, cta, offset);
   settle(agent, cta, offset, *b);
   return true;
 }
@@ -233,6 +279,7 @@ bool mbarrier_test_parity(Agent& agent, Cta& cta, std::uint32_t offset, std::uin
     return misuse(agent, cta, offset, "a wait for parity " + std::to_string(parity) + "; it must be 0 or 1");
   // The current phase has parity `phase & 1`; the other parity is that of the phase before.
   over = (b->phase & 1) != parity;
+  if (over) learn(agent, cta, offset);
   return true;
 }
 
@@ -245,6 +292,7 @@ bool mbarrier_test_state(Agent& agent, Cta& cta, std::uint32_t offset, std::uint
                   "a wait for phase " + std::to_string(phase) + ", which is neither the current one (" +
                       std::to_string(b->phase) + ") nor the one before");
   over = phase != b->phase;
+  if (over) learn(agent, cta, offset);
   return true;
 }
 

@@ -24,6 +24,7 @@ struct MBarrier {
   bool valid = false;
   Site init;   // where it was initialised
   Site inval;  // where it was last made invalid
+  bool fenced = false;  // something has made its initialisation visible to other proxies and CTAs
   // Who arrived in this phase, for reports: the first kArrivalsKept.
   std::vector<Site> arrivals;
   static constexpr std::size_t kArrivalsKept = 32;
@@ -39,6 +40,8 @@ class Barriers {
   const MBarrier* find(std::uint32_t offset) const { return const_cast<Barriers*>(this)->find(offset); }
   MBarrier& create(std::uint32_t offset) { return objects_[offset]; }
   const std::unordered_map<std::uint32_t, MBarrier>& all() const { return objects_; }
+  // Initialised with no fence since.
+  std::vector<std::uint32_t> unfenced;
 
  private:
   std::unordered_map<std::uint32_t, MBarrier> objects_;
@@ -53,6 +56,10 @@ struct Arrival {
 // Steps on the object at @p offset of @p cta. False where a fault was raised. Completing a phase wakes who
 // waits. The eight bytes lie inside the window (Memory::shared has seen to it).
 bool mbarrier_init(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t count);
+// A fence of @p cta, or its arrival at the cluster's barrier: what was initialised before is visible from now on.
+void mbarrier_inits_fenced(Cta& cta);
+// An operation of the async proxy is about to signal the object: notes where its initialisation may not be visible.
+void note_async_signal(Agent& agent, Cta& cta, std::uint32_t offset);
 bool mbarrier_inval(Agent& agent, Cta& cta, std::uint32_t offset);
 bool mbarrier_arrive(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t count, std::uint64_t* state,
                      Arrival how = {});

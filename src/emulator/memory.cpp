@@ -42,6 +42,10 @@ void give_back(std::uint8_t* p, std::uint64_t bytes) noexcept {
   }
 }
 std::uint64_t bit_words(std::uint64_t bytes) { return (bytes + 63) / 64; }
+void forget(Block& block) noexcept {
+  for (auto* bits : {&block.undefined, &block.written, &block.written_before})
+    delete[] bits->exchange(nullptr, std::memory_order_relaxed);
+}
 
 std::string hex(std::uint64_t v) {
   char text[20];
@@ -142,7 +146,7 @@ Memory::Memory(std::uint64_t limit_bytes) : state_(std::make_unique<State>()) { 
 Memory::~Memory() {
   for (const auto& b : state_->blocks) {
     give_back(b->data, b->bytes);
-    delete[] b->undefined.load(std::memory_order_relaxed);
+    forget(*b);
   }
 }
 
@@ -187,7 +191,7 @@ void Memory::release(std::uint64_t address) noexcept {
   }
   s.live -= block->bytes;
   give_back(block->data, block->bytes);
-  delete[] block->undefined.load(std::memory_order_relaxed);
+  forget(*block);
   const auto it =
       std::find_if(s.blocks.begin(), s.blocks.end(), [&](const auto& b) { return b.get() == block; });
   std::swap(*it, s.blocks.back());
@@ -250,6 +254,7 @@ std::uint8_t* Memory::global(Agent& agent, std::uint64_t address, std::uint64_t 
           std::string(does(access)) + bytes_text(bytes) + " at " + hex(address) +
               ", in memory that kernels may only read (constants, parameters): " + describe(address));
     }
+    if (agent.grid.watches_global()) [[unlikely]] watch(agent, address, bytes, access);
     return s.data + (address - s.begin);
   }
   std::string message =
@@ -315,6 +320,24 @@ void put_word(Word* w, Word mask, Word value) noexcept {
   if ((~value & mask) != 0) ref.fetch_and(value | ~mask, std::memory_order_relaxed);
 }
 Word low_bits(unsigned n) { return n >= 64 ? ~Word{0} : (Word{1} << n) - 1; }
+// The bits of a block, made where there are none.
+Word* bits_of(std::atomic<Word*>& place, std::uint64_t bytes) {
+  Word* bits = place.load(std::memory_order_acquire);
+  if (bits != nullptr) return bits;
+  auto fresh = std::make_unique<Word[]>(bit_words(bytes));
+  // Where another host thread was first `bits` is its array.
+  return place.compare_exchange_strong(bits, fresh.get(), std::memory_order_acq_rel) ? fresh.release() : bits;
+}
+// Calls f(word, mask) for the bits of bytes [begin, end); stops where it returns false.
+template <class F>
+void for_words(std::uint64_t begin, std::uint64_t end, F&& f) {
+  for (std::uint64_t at = begin; at < end;) {
+    const unsigned shift = at % 64;
+    const auto n = static_cast<unsigned>(std::min<std::uint64_t>(64 - shift, end - at));
+    if (!f(at / 64, low_bits(n) << shift)) return;
+    at += n;
+  }
+}
 }  // namespace
 
 bool Memory::any_global_undefined() const noexcept {
@@ -358,10 +381,7 @@ bool Memory::stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, st
   Word* bits = s.block->undefined.load(std::memory_order_acquire);
   if (bits == nullptr) {
     if (undefined == 0) return true;
-    auto fresh = std::make_unique<Word[]>(bit_words(s.block->bytes));
-    if (s.block->undefined.compare_exchange_strong(bits, fresh.get(), std::memory_order_acq_rel)) {
-      bits = fresh.release();
-    }  // else another host thread was first, and `bits` is its array
+    bits = bits_of(s.block->undefined, s.block->bytes);
     state_->any_undefined.store(true, std::memory_order_relaxed);
   }
   const std::uint64_t at = address - s.block->address;
@@ -370,6 +390,38 @@ bool Memory::stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, st
   put_word(bits + at / 64, mask << shift, undefined << shift);
   if (shift + bytes > 64) put_word(bits + at / 64 + 1, mask >> (64 - shift), undefined >> (64 - shift));
   return true;
+}
+
+void Memory::next_launch() noexcept {
+  for (const auto& b : state_->blocks) {
+    delete[] b->written_before.load(std::memory_order_relaxed);
+    b->written_before.store(b->written.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+}
+
+void Memory::remember_write(std::uint64_t address, std::uint64_t bytes) {
+  Block* b = find(address);
+  if (b == nullptr) return;
+  Word* bits = bits_of(b->written, b->bytes);
+  const std::uint64_t begin = address - b->address;
+  for_words(begin, std::min(begin + bytes, b->bytes), [&](std::uint64_t word, Word mask) {
+    put_word(bits + word, mask, mask);
+    return true;
+  });
+}
+
+bool Memory::written_before(std::uint64_t address, std::uint64_t bytes) const noexcept {
+  const Block* b = state_->at(address);
+  if (b == nullptr || address < b->address) return false;
+  Word* bits = b->written_before.load(std::memory_order_acquire);
+  if (bits == nullptr) return false;
+  const std::uint64_t begin = address - b->address;
+  bool any = false;
+  for_words(begin, std::min(begin + bytes, b->bytes), [&](std::uint64_t word, Word mask) {
+    any = (load_word(bits + word) & mask) != 0;
+    return !any;
+  });
+  return any;
 }
 
 void Memory::define(std::uint64_t address, std::uint64_t bytes) noexcept {

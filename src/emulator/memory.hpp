@@ -49,6 +49,8 @@ struct Block {
   std::vector<Named> named;                      // by address, none overlaps another
   // A bit a byte, read and written with atomic_ref; null: all of it is defined.
   std::atomic<std::uint64_t*> undefined{nullptr};
+  // The same of what the launch that runs has written, and the one before it; null: nothing, or nobody asks.
+  std::atomic<std::uint64_t*> written{nullptr}, written_before{nullptr};
 };
 
 // Global addresses [begin, end) that kernels may access, all in one block (and in one named part, where it has any).
@@ -73,6 +75,8 @@ class Memory {
   std::uint8_t* host(std::uint64_t address, std::uint64_t bytes = 1) noexcept;  // null where not in one block
   Block* find(std::uint64_t address) noexcept;
   std::uint64_t live_bytes() const noexcept;
+  // A launch begins: what the one before wrote (where it was remembered) is what written_before tells.
+  void next_launch() noexcept;
   // The host wrote there: the bytes are defined from now on.
   void define(std::uint64_t address, std::uint64_t bytes) noexcept;
 
@@ -96,10 +100,15 @@ class Memory {
   // never written. False and a fault where such a byte goes to an output. To be called after each store while
   // any_global_undefined() or @p undefined is not zero.
   bool stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, std::uint64_t undefined);
+  // For launches of which Grid::watches_global: remembers a write, remarks a read of what the launch before wrote. Reads
+  // and writes through `global` are watched there; those through a span by who makes them.
+  void watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access);
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
   std::string describe(std::uint64_t address) const;
 
  private:
+  void remember_write(std::uint64_t address, std::uint64_t bytes);
+  bool written_before(std::uint64_t address, std::uint64_t bytes) const noexcept;
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -115,10 +124,12 @@ void set_undefined(std::vector<std::uint64_t>& bits, std::uint64_t offset, std::
 // What a CTA's shared memory remembers beside its bytes, where a kernel has asynchronous operations (`Cta::track`).
 // Times are Cluster::clock. A generic write that an async-proxy read sees needs fence.proxy.async in between, by the
 // writing or the issuing warp.
+struct AsyncReads;  // overwrites.hpp
 struct SharedTrack {
   // By granule of 16 bytes: time of the last generic write << 16 | rank of the writer << 8 | its warp; 0: none.
   std::vector<std::uint64_t> written;
   std::vector<std::uint64_t> fenced;             // by warp of this CTA: time of its last fence.proxy.async
+  std::shared_ptr<AsyncReads> reads;             // of wgmma and of bulk stores; null where there were none
   // Where mbarrier objects lie, as far as Barriers had any when it was looked at last.
   std::size_t barriers_seen = 0;
   std::uint32_t barrier_low = UINT32_MAX, barrier_high = 0;

@@ -92,6 +92,10 @@ bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsign
   if (span.holds(address, bytes) && (address & (align - 1)) == 0 && (access == Access::read || span.writable))
       [[likely]] {
     out.data = span.data + (address - span.begin);
+    if (x.grid.watches_global()) [[unlikely]] {
+      Agent agent = agent_of(x, lane);
+      x.grid.memory->watch(agent, address, bytes, access);
+    }
     return true;
   }
   Agent agent = agent_of(x, lane);
@@ -215,6 +219,10 @@ std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, u
   out.at = address;
   out.cta = nullptr;
   out.data = span.data + (address - span.begin);
+  if (x.grid.watches_global()) [[unlikely]] {
+    Agent agent = agent_of(x, -1);
+    x.grid.memory->watch(agent, address, bytes, access);
+  }
   return out.data;
 }
 

@@ -1,6 +1,7 @@
 // Shared and local memory, and what is remembered of shared memory beside its bytes.
 #include "emulator/mbarrier.hpp"
 #include "emulator/memory.hpp"
+#include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
 
 #include <algorithm>
@@ -199,13 +200,15 @@ void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uin
                               (static_cast<std::uint64_t>(std::max(agent.site.warp, 0)) & 0xff);
   const std::uint32_t last = (offset + bytes - 1) / 16;
   for (std::uint32_t g = offset / 16; g <= last; ++g) t->written[g] = stamp;
+  if (t->reads != nullptr) check_overwrite(agent, where, offset, bytes);
 }
 
-void note_async_write(Agent&, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
+void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
   SharedTrack* t = where.track.get();
   if (t == nullptr || t->written.empty() || bytes == 0) return;
   const std::uint32_t last = (offset + bytes - 1) / 16;
   for (std::uint32_t g = offset / 16; g <= last; ++g) t->written[g] = kNoWriter;
+  if (t->reads != nullptr) check_overwrite(agent, where, offset, bytes);
 }
 
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {

@@ -367,7 +367,7 @@ Result<void> decode_atomic(Decoder& d) {
   e.a = static_cast<std::uint8_t>(n);
   e.c = static_cast<std::uint8_t>(static_cast<unsigned>(where) | (a.wide ? kWide : 0U));
   e.d = returns;
-  e.flags = kSideEffect;
+  e.flags = kSideEffect | kStrong;
   if (returns) e.flags |= kPoll;  // spin locks
   if (order.beyond_cluster && (where == Where::global || where == Where::generic)) e.flags |= kCommunicates;
   return d.emit(e, "atomics");

@@ -6,7 +6,9 @@
 
 #include "emulator/control.hpp"
 #include "emulator/decode_builder.hpp"
+#include "emulator/mbarrier.hpp"
 #include "emulator/run.hpp"
+#include "emulator/vector_clocks.hpp"
 
 namespace ptxbench::emulator {
 namespace {
@@ -24,7 +26,9 @@ void complete(Cta& cta, std::uint32_t number) {
   b.everyone = false;
   ++b.generation;
   ++cta.cluster->progress;
-  cta.cluster->wake({WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(cta.rank), number});
+  const WaitKey key{WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(cta.rank), number};
+  if (cta.cluster->clocks != nullptr) cta.cluster->clocks->complete(key);
+  cta.cluster->wake(key);
 }
 
 void look(Cta& cta, std::uint32_t number) {
@@ -77,6 +81,7 @@ Flow op_named_barrier(Exec& x) {
   if (number >= 16)
     return x.fault(FaultKind::barrier_misuse, -1, "barrier " + std::to_string(number) + ": a CTA has barriers 0 to 15");
   NamedBarrier& b = x.cta.named[number];
+  const WaitKey key{WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(x.cta.rank), number};
   const unsigned predicates = at + x.op.sources;
   if (x.fragment.wait_value == 0) {
     const auto all = static_cast<std::uint32_t>(x.cta.warps.size()) * kLanes;
@@ -108,6 +113,7 @@ Flow op_named_barrier(Exec& x) {
       b.reduction_or = b.reduction_or || p != 0;
     }
     x.fragment.wait_value = b.generation;
+    if (x.cluster.clocks != nullptr) x.cluster.clocks->arrive(key, x.cta.rank, x.warp.index);
     const Mask have = b.partial[x.warp.index] | x.mask;
     if ((x.warp.live & ~have) != 0) {
       b.partial[x.warp.index] = have;
@@ -118,9 +124,10 @@ Flow op_named_barrier(Exec& x) {
     if (x.op.a == kArrive) return Flow::next;
   }
   if (b.generation == x.fragment.wait_value) {
-    x.fragment.wait = {WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(x.cta.rank), number};
+    x.fragment.wait = key;
     return Flow::again;
   }
+  if (x.cluster.clocks != nullptr) x.cluster.clocks->wait(key, x.cta.rank, x.warp.index);
   if (x.op.a == kPopc) {
     write_lanes(x.dst(0), x.mask, [&](unsigned) { return b.last_count; });
     x.set_undefined(0, 0);
@@ -174,6 +181,8 @@ Flow op_warp_sync(Exec& x) {
   return Flow::split;
 }
 
+constexpr WaitKey kClusterBarrier{WaitKey::Kind::cluster_barrier, 0, 0};
+
 void cluster_phase(Cluster& cluster) {
   const std::uint64_t parity = cluster.barrier.phase & 1;
   for (const std::unique_ptr<Cta>& cta : cluster.ctas)
@@ -182,7 +191,8 @@ void cluster_phase(Cluster& cluster) {
   cluster.barrier.arrived = 0;
   ++cluster.barrier.phase;
   ++cluster.progress;
-  cluster.wake({WaitKey::Kind::cluster_barrier, 0, 0});
+  if (cluster.clocks != nullptr) cluster.clocks->complete(kClusterBarrier);
+  cluster.wake(kClusterBarrier);
 }
 
 Flow op_cluster_arrive(Exec& x) {
@@ -192,6 +202,8 @@ Flow op_cluster_arrive(Exec& x) {
                    "barrier.cluster.arrive twice without a barrier.cluster.wait in between");
   x.warp.cluster_arrived[parity] |= x.mask;
   x.cluster.barrier.arrived += static_cast<std::uint32_t>(__builtin_popcount(x.mask));
+  if (x.op.a == 0) mbarrier_inits_fenced(x.cta);
+  if (x.cluster.clocks != nullptr) x.cluster.clocks->arrive(kClusterBarrier, x.cta.rank, x.warp.index);
   ++x.cluster.progress;
   cluster_phase(x.cluster);
   return Flow::next;
@@ -204,9 +216,10 @@ Flow op_cluster_wait(Exec& x) {
     return x.fault(FaultKind::barrier_misuse, __builtin_ctz(none),
                    "barrier.cluster.wait without a barrier.cluster.arrive before it");
   if ((arrived[parity] & x.mask) != 0) {
-    x.fragment.wait = {WaitKey::Kind::cluster_barrier, 0, 0};
+    x.fragment.wait = kClusterBarrier;
     return Flow::again;
   }
+  if (x.cluster.clocks != nullptr) x.cluster.clocks->wait(kClusterBarrier, x.cta.rank, x.warp.index);
   arrived[1 - parity] &= ~x.mask;
   return Flow::next;
 }
@@ -273,8 +286,9 @@ Result<void> decode_cluster_barrier(Decoder& d) {
   m.take("cluster");
   const int action = m.take_one({"arrive", "wait"});
   if (action < 0) return d.bad("needs .arrive or .wait");
-  m.take_one({"release", "relaxed", "acquire"});
+  const int order = m.take_one({"release", "relaxed", "acquire"});
   Emit e;
+  e.a = order == 1;  // an arrival that releases nothing
   e.flags = kSideEffect;
   if (m.take("aligned")) e.flags |= kAligned;
   PTXBENCH_TRY(m.finish(d));

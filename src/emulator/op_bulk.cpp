@@ -2,6 +2,7 @@
 // wait_group, prefetch. PTX ISA 9.7.9.25.4, 9.7.9.25.5.
 #include "emulator/async_copy.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/overwrites.hpp"
 #include "emulator/tma.hpp"
 
 #include <cstring>
@@ -106,6 +107,7 @@ class BulkOut final : public GroupedOp {
           leave(cluster);
           return true;
         }
+        reads_source(note_store_read(agent, *cta, offset, bytes));
         std::memcpy(data_.data(), p, bytes);
         undefined_ = shared_undefined_of(*cta, offset, bytes);
       }
@@ -346,7 +348,18 @@ Flow run_commit(Exec& x) {
 }
 
 Flow run_wait(Exec& x) {
-  return wait_for_groups(x, copy_groups(x.warp)->bulk, static_cast<std::uint32_t>(x.op.imm), x.op.a != 0);
+  CopyGroups& groups = *copy_groups(x.warp);
+  const auto newest = static_cast<std::uint32_t>(x.op.imm);
+  const Flow flow = wait_for_groups(x, groups.bulk, newest, x.op.a != 0);
+  if (flow != Flow::next || groups.stores.empty()) return flow;
+  ++groups.waits;
+  std::erase_if(groups.stores, [&](const CopyGroups::Unwaited& s) {
+    const Mask mine = s.lanes & x.mask;
+    if (mine == 0 || groups.bulk.committed[static_cast<unsigned>(__builtin_ctz(mine))] - s.group <= newest) return false;
+    store_waited_for(x.cta, x.warp.index, s.number, groups.waits);
+    return true;
+  });
+  return flow;
 }
 
 Result<void> decode_commit(Decoder& d) {

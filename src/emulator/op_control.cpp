@@ -5,6 +5,7 @@
 #include "emulator/decode_builder.hpp"
 #include "emulator/memory.hpp"
 #include "emulator/run.hpp"
+#include "emulator/vector_clocks.hpp"
 
 #include <cstring>
 
@@ -317,12 +318,18 @@ Result<void> decode_elect(Decoder& d) {
   return d.emit(e, "elect");
 }
 
-// Launches run one after the other: what it waits for is done.
+// Launches run one after the other: what it waits for is done. That it was waited for is remembered.
+Flow op_grid_wait(Exec& x) {
+  if (x.cluster.clocks != nullptr) x.cluster.clocks->learn(x.cta.rank, x.warp.index, VectorClocks::kGrid, 1);
+  return Flow::next;
+}
+
 Result<void> decode_griddepcontrol(Decoder& d) {
   Modifiers m(d.instruction());
-  if (m.take_one({"launch_dependents", "wait"}) < 0) return d.bad("needs .launch_dependents or .wait");
+  const int action = m.take_one({"launch_dependents", "wait"});
+  if (action < 0) return d.bad("needs .launch_dependents or .wait");
   PTXBENCH_TRY(m.finish(d));
-  return plain(d, op_nop, kNone, "pdl");
+  return plain(d, action == 1 ? op_grid_wait : op_nop, kNone, "pdl");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // fence and membar. Warps are interleaved one instruction at a time on one memory, so nothing has to be
 // ordered; what fences between proxies would have ordered is remembered, so that a missing one can be told.
 #include "emulator/access.hpp"
+#include "emulator/mbarrier.hpp"
 
 namespace ptxbench::emulator {
 
@@ -9,7 +10,14 @@ namespace {
 Flow run_nothing(Exec&) { return Flow::next; }
 
 Flow run_proxy_async(Exec& x) {
-  if (x.mask != 0) proxy_fence(x.grid, x.cta, x.warp.index);
+  if (x.mask == 0) return Flow::next;
+  proxy_fence(x.grid, x.cta, x.warp.index);
+  mbarrier_inits_fenced(x.cta);
+  return Flow::next;
+}
+
+Flow run_wide_fence(Exec& x) {
+  if (x.mask != 0) mbarrier_inits_fenced(x.cta);
   return Flow::next;
 }
 
@@ -55,11 +63,12 @@ Result<void> decode_fence(Decoder& d) {
       e.run = run_acquire_map;
     }
   } else {
-    m.take("mbarrier_init");
+    e.flags = kStrong;
+    if (m.take("mbarrier_init")) e.run = run_wide_fence;
     m.take_one({"sc", "acq_rel", "acquire", "release"});
   }
   m.take_one({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
-  m.take_one({"cta", "cluster", "gpu", "gl", "sys"});
+  if (m.take_one({"cta", "cluster", "gpu", "gl", "sys"}) > 0 && e.run == run_nothing) e.run = run_wide_fence;
   PTXBENCH_TRY(m.finish(d));
   PTXBENCH_TRY(d.expect_operands(operands));
   return d.emit(e, family);

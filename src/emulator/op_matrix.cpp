@@ -53,6 +53,7 @@ Flow run_ldmatrix(Exec& x) {
     undefined[i] = undefined_at(x, places[i], 16);
     any |= undefined[i];
   }
+  if (any != 0) [[unlikely]] x.run.read_undefined(x.site());
   for (int j = 0; j < matrices; ++j) {
     if (x.operand(static_cast<unsigned>(j)) == kNoOperand) continue;
     std::uint32_t* d = x.dst(static_cast<unsigned>(j));

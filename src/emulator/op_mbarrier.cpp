@@ -219,6 +219,8 @@ Flow run_wait(Exec& x) {
     }
   }
   x.fragment.wait_value = 0;
+  if (over == 0 && one_object)
+    x.fragment.polled_for = {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta->rank), offset};
   x.set_pred(predicate, over);
   return Flow::next;
 }

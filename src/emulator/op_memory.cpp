@@ -215,6 +215,7 @@ Flow run_load(Exec& x) {
   std::uint64_t undefined[kLanes];
   std::uint64_t any = 0;
   for_lanes(x.mask, [&](int i) { any |= undefined[i] = undefined_at(x, place[i], total); });
+  if (any != 0) [[unlikely]] x.run.read_undefined(x.site());
   for (unsigned k = 0; k < n; ++k) {
     if (x.operand(k) == kNoOperand) continue;
     load_element(x, k, lane, x.mask, [&](unsigned i) { return place[i].data + k * each; });
@@ -385,7 +386,7 @@ Result<void> decode_load(Decoder& d) {
   e.d = static_cast<std::uint8_t>(lane);
   e.flags = kNone;
   if (f.order.strong) {
-    e.flags |= kPoll;
+    e.flags |= kPoll | kStrong;
     if (f.order.beyond_cluster && (where == Where::global || where == Where::generic))
       e.flags |= kCommunicates;
   }
@@ -411,6 +412,7 @@ Result<void> decode_store(Decoder& d) {
   e.d = static_cast<std::uint8_t>(lane);
   e.flags = kNone;
   if (where != Where::local && where != Where::parameter) e.flags |= kSideEffect;
+  if (f.order.strong) e.flags |= kStrong;
   if (f.order.beyond_cluster && (where == Where::global || where == Where::generic)) e.flags |= kCommunicates;
   return d.emit(e, family_of(where, false));
 }

@@ -1,6 +1,7 @@
 // Copies of tensors' boxes: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor.
 // PTX ISA 9.7.9.27.
 #include "emulator/async_copy.hpp"
+#include "emulator/overwrites.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
 
@@ -69,6 +70,8 @@ class TmaStore final : public GroupedOp {
         leave(cluster);
         return true;
       }
+      // With gaps between rows the others of their granules may be written.
+      if (box.shape.footprint == box.shape.bytes) reads_source(note_store_read(agent, *cta, offset, box.shape.bytes));
       box_from_shared(*cta, offset, box.map, box.shape, data_, undefined_);
       touches_ctas = 0;
       source_read(cluster);

@@ -2,6 +2,7 @@
 // (wgmma.hpp). PTX ISA 9.7.15.
 #include "emulator/op_tensor.hpp"
 #include "emulator/run.hpp"
+#include "emulator/vector_clocks.hpp"
 #include "emulator/wgmma.hpp"
 
 #include <algorithm>
@@ -87,6 +88,17 @@ Flow run_wgmma(Exec& x) {
     return x.fault(FaultKind::descriptor, std::countr_zero(live & ~accumulate),
                    "the predicate scale-d must be the same in all threads of the warpgroup");
 
+  const auto unfenced = [&](unsigned operand) { return x.warp.unfenced[slot_of(x.operand(operand))] != 0; };
+  bool fence_missing = false;
+  for (unsigned i = 0; i < d; ++i) fence_missing |= unfenced(i);
+  for (unsigned i = 0; a_in_registers && i < 4; ++i) fence_missing |= unfenced(a + i);
+  if (fence_missing) {
+    x.remark(false, "wgmma_fence_missing",
+             "no wgmma.fence since a register of the accumulator or of A was written (or none at all before the first "
+             "wgmma): ptxas inserts one, or makes the wgmma wait");
+    std::fill(x.warp.unfenced.begin(), x.warp.unfenced.end(), std::uint8_t{0});
+  }
+
   const std::uint32_t group = x.warp.index / 4, place = x.warp.index % 4;
   const std::uint64_t number = ++state->issued[place];
   WgmmaOp* op = nullptr;
@@ -153,7 +165,11 @@ Flow run_wgmma(Exec& x) {
   return x.run.failed() ? Flow::stop : Flow::next;
 }
 
-Flow run_fence(Exec& x) { return whole_warp(x) && warpgroup(x) != nullptr ? Flow::next : Flow::stop; }
+Flow run_fence(Exec& x) {
+  if (!whole_warp(x) || warpgroup(x) == nullptr) return Flow::stop;
+  std::fill(x.warp.unfenced.begin(), x.warp.unfenced.end(), std::uint8_t{0});
+  return Flow::next;
+}
 
 Flow run_commit(Exec& x) {
   if (!whole_warp(x)) return Flow::stop;
@@ -161,6 +177,7 @@ Flow run_commit(Exec& x) {
   if (state == nullptr) return Flow::stop;
   const std::uint32_t place = x.warp.index % 4;
   state->groups[place].push_back(state->issued[place]);
+  state->committed[place].push_back(state->issued[place]);
   return Flow::next;
 }
 
@@ -171,7 +188,15 @@ Flow run_wait(Exec& x) {
   if (state == nullptr) return Flow::stop;
   auto& groups = state->groups[x.warp.index % 4];
   while (!groups.empty() && groups.front() <= state->completed) groups.pop_front();
-  if (groups.size() <= static_cast<std::uint64_t>(x.op.imm)) return Flow::next;
+  if (groups.size() <= static_cast<std::uint64_t>(x.op.imm)) {
+    // What it waited for is known to be done, not what has been done by chance.
+    auto& committed = state->committed[x.warp.index % 4];
+    std::uint64_t done = 0;
+    for (; committed.size() > static_cast<std::uint64_t>(x.op.imm); committed.pop_front()) done = committed.front();
+    if (x.cluster.clocks != nullptr && done != 0)
+      x.cluster.clocks->learn(x.cta.rank, x.warp.index, VectorClocks::kWgmma, done);
+    return Flow::next;
+  }
   x.fragment.wait.kind = WaitKey::Kind::async_group;
   x.fragment.wait.cta = static_cast<std::uint16_t>(x.cta.rank);
   x.fragment.wait.address = 0x8000'0000 | x.warp.index / 4;

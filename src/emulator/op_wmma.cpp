@@ -82,7 +82,10 @@ Flow run_load(Exec& x) {
     std::uint32_t value = 0;
     std::memcpy(&value, place.data, form.bytes);
     words[r][lane] |= value << shift;
-    if (undefined_at(x, place, form.bytes) != 0) undefined[r] |= Mask{1} << lane;
+    if (undefined_at(x, place, form.bytes) != 0) {
+      undefined[r] |= Mask{1} << lane;
+      x.run.read_undefined(x.site());
+    }
     return true;
   });
   if (!done) return Flow::stop;

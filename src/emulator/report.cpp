@@ -139,6 +139,7 @@ void Report::add(const std::shared_ptr<const Kernel>& kernel, const Run& run) {
   bulk_bytes_ += run.bulk_bytes;
   steps_ += run.steps;
   asynchronous_ = asynchronous_ || kernel->any_async;
+  synchronised_ = synchronised_ || kernel->shares;
   const std::size_t room = Run::kOutputLimit - std::min(output_.size(), Run::kOutputLimit);
   output_.append(run.output, 0, room);
   output_cut_ = output_cut_ || run.output_cut || run.output.size() > room;
@@ -199,6 +200,7 @@ EmulatorReport Report::build() const {
   report.printf_output = output_;
   if (output_cut_) report.printf_output += "\n(more was printed; only the first 64 KiB are kept)\n";
   report.asynchronous = asynchronous_;
+  report.synchronised = synchronised_;
   return report;
 }
 

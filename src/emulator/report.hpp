@@ -28,7 +28,7 @@ class Report {
   std::vector<EmulatorFinding> faults_, remarks_;
   std::uint64_t tma_load_bytes_ = 0, tma_store_bytes_ = 0, bulk_bytes_ = 0, steps_ = 0;
   std::string output_;
-  bool output_cut_ = false, asynchronous_ = false;
+  bool output_cut_ = false, asynchronous_ = false, synchronised_ = false;
 };
 
 // A fault as the judge is told: nothing of it is sticky, the emulator goes on.

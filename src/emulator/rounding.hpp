@@ -105,11 +105,11 @@ PTXBENCH_INLINE std::uint64_t round_f64(std::uint64_t bits) {
 // narrower formats).
 PTXBENCH_INLINE double add_to_odd(double p, double c) {
   const double s = p + c, t = s - p;
-  const double error = (p - (s - t)) + (c - t);
-  const std::uint64_t bits = f64_bits(s);
-  const bool inexact = error > 0.0 || error < 0.0;  // not of infinities and NaN, whose error is NaN
-  const std::uint64_t step = (error > 0.0) == (s > 0.0) ? 1 : ~std::uint64_t{0};
-  return f64_value(inexact && (bits & 1) == 0 ? bits + step : bits);
+  const std::uint64_t error = f64_bits((p - (s - t)) + (c - t)), bits = f64_bits(s);
+  // No step where the error is 0, or NaN (of infinities and NaN), or where the last bit is 1.
+  const std::uint64_t toward = 1 - 2 * ((error ^ bits) >> 63);
+  const bool inexact = (error << 1 >> 1) - 1 < 0x7ff0000000000000;
+  return f64_value(bits + select(inexact, toward & ((bits & 1) - 1), std::uint64_t{0}));
 }
 
 inline constexpr std::uint64_t kInfF64 = 0x7ff0000000000000, kSignF64 = 0x8000000000000000;
@@ -142,32 +142,29 @@ PTXBENCH_INLINE std::uint64_t f64_from_bf16_bits(std::uint32_t v) { return f64_f
 PTXBENCH_INLINE std::uint32_t widen_f16(std::uint32_t h) {
   const std::uint32_t magnitude = h & 0x7fff;
   std::uint32_t out = (magnitude << 13) + ((127 - 15) << 23);
-  out =
-      magnitude < 0x0400
-          ? std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f)
-          : out;
-  out = magnitude >= 0x7c00 ? 0x7f800000 : out;
+  const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
+  out = select(magnitude < 0x0400, std::bit_cast<std::uint32_t>(subnormal), out);
+  out = select(magnitude >= 0x7c00, 0x7f800000, out);
   out |= (h & 0x8000) << 16;
-  return magnitude > 0x7c00 ? kNanF32 : out;
+  return select(magnitude > 0x7c00, kNanF32, out);
 }
 
 PTXBENCH_INLINE std::uint32_t widen_bf16(std::uint32_t h) { return h << 16; }
 
 PTXBENCH_INLINE std::uint32_t nearest_f16(std::uint32_t v) {
-  const std::uint32_t magnitude = v & 0x7fffffff, exponent = magnitude >> 23;
-  const bool normal = exponent >= 113;  // 2^-14
-  const std::uint32_t shift = normal ? 13 : exponent < 100 ? 26 : 126 - exponent;
-  const std::uint32_t source = normal ? magnitude - (112u << 23) : (magnitude & 0x007fffff) | 0x00800000;
-  const std::uint32_t kept = source >> shift, rest = source & ((1u << shift) - 1), half = 1u << (shift - 1);
-  std::uint32_t out = kept + static_cast<std::uint32_t>((rest > half) | ((rest == half) & ((kept & 1) != 0)));
-  out = out > 0x7c00 ? 0x7c00 : out;
-  out = magnitude > 0x7f800000 ? 0x7fff : out | (v >> 16 & 0x8000);
-  return out;
+  const std::uint32_t magnitude = v & 0x7fffffff;
+  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  // A float's unit from 0.5 on is 2^-24, that of f16's subnormals.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
+  std::uint32_t out = select(magnitude < 0x38800000, subnormal, normal);  // 2^-14
+  out = select(magnitude >= 0x477ff000, 0x7c00, out);                     // 65520
+  return select(magnitude > 0x7f800000, 0x7fff, out | (v >> 16 & 0x8000));
 }
 
 PTXBENCH_INLINE std::uint32_t nearest_bf16(std::uint32_t v) {
   const std::uint32_t rounded = (v + 0x7fff + (v >> 16 & 1)) >> 16;
-  return (v & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
+  return select((v & 0x7fffffff) > 0x7f800000, 0x7fff, rounded);
 }
 
 }  // namespace ptxbench::emulator

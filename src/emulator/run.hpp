@@ -18,7 +18,7 @@ struct OpCount {
 
 class Run {
  public:
-  explicit Run(const Kernel& kernel) : counts(kernel.info.size()) {}
+  explicit Run(const Kernel& kernel) : counts(kernel.info.size()), kernel_(&kernel) {}
   std::vector<OpCount> counts;            // by Kernel::info
   std::optional<Fault> fault;             // the first
   std::vector<Remark> remarks;
@@ -29,10 +29,22 @@ class Run {
   std::uint32_t shared_high_water = 0;    // bytes of the window that were touched
   static constexpr std::size_t kOutputLimit = 64 << 10;
 
-  void raise(Fault f) { if (!fault) fault = std::move(f); }
+  // The first fault stands. One about a value never written is told where such values were first read.
+  void raise(Fault f);
   bool failed() const { return fault.has_value(); }
   void remark(bool hazard, std::string_view code, const Site& site, std::string message);
   void print(std::string_view text);
+  // An instruction read memory that was never written. Kept of a cluster's first few instructions that did.
+  void read_undefined(const Site& site) {
+    if (undefined_reads_.size() < kReadsKept) keep_undefined_read(site);
+  }
+  void forget_undefined_reads() { undefined_reads_.clear(); }
+
+ private:
+  static constexpr std::size_t kReadsKept = 8;
+  void keep_undefined_read(const Site& site);
+  const Kernel* kernel_;
+  std::vector<Site> undefined_reads_;  // one an instruction
 };
 
 }  // namespace ptxbench::emulator

@@ -23,17 +23,16 @@ constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff, kInf = 0x7f800000, kO
 
 PTXBENCH_INLINE float value_of(u32 bits) { return std::bit_cast<float>(bits); }
 PTXBENCH_INLINE bool is_nan(u32 v) { return (v & kMagnitude) > kInf; }
-PTXBENCH_INLINE u32 flushed(u32 v) { return (v & kMagnitude) < 0x00800000 ? v & kSign : v; }
-PTXBENCH_INLINE u32 canonical(float r) { return r != r ? kNanF32 : std::bit_cast<u32>(r); }
+PTXBENCH_INLINE u32 flushed(u32 v) { return select((v & kMagnitude) < 0x00800000, v & kSign, v); }
+PTXBENCH_INLINE u32 canonical(float r) { return select(r != r, kNanF32, std::bit_cast<u32>(r)); }
 PTXBENCH_INLINE u32 clamped(u32 v) {  // NaN, negative numbers and -0 give +0
-  const u32 out = v > kOne ? kOne : v;
-  return is_nan(v) || (v & kSign) != 0 ? 0 : out;
+  return select(is_nan(v) | ((v & kSign) != 0), 0, select(v > kOne, kOne, v));
 }
 PTXBENCH_INLINE u32 finished(u32 v, FloatMode mode) {
-  v = mode.ftz ? flushed(v) : v;
-  return mode.sat ? clamped(v) : v;
+  v = select(mode.ftz, flushed(v), v);
+  return select(mode.sat, clamped(v), v);
 }
-PTXBENCH_INLINE u32 prepared(u32 v, FloatMode mode) { return mode.ftz ? flushed(v) : v; }
+PTXBENCH_INLINE u32 prepared(u32 v, FloatMode mode) { return select(mode.ftz, flushed(v), v); }
 bool to_nearest(FloatMode mode) { return mode.rounding == Rounding::nearest_even; }
 bool plain(FloatMode mode) { return to_nearest(mode) && !mode.ftz && !mode.sat; }
 
@@ -81,6 +80,11 @@ PTXBENCH_F32_LANES(lanes_sub, a - b)
 PTXBENCH_F32_LANES(lanes_mul, a* b)
 PTXBENCH_F32_LANES(lanes_div, a / b)
 
+PTXBENCH_CLONES void lanes_rcp(u32* d, const u32* a) {
+  PTXBENCH_LANE_LOOP
+  for (int i = 0; i < kLaneCount; ++i) d[i] = canonical(1.0f / value_of(a[i]));
+}
+
 // fma: in hardware, or rounded to odd in f64 where there is none.
 PTXBENCH_INLINE u32 portable_fma(u32 a, u32 b, u32 c) {
   const double p = static_cast<double>(value_of(a)) * static_cast<double>(value_of(b));
@@ -126,17 +130,17 @@ struct F16 {
   // What is subnormal before it is rounded is flushed.
   PTXBENCH_INLINE static u32 narrow(float v, HalfMode mode) {
     const u32 bits = std::bit_cast<u32>(v), out = nearest_f16(bits);
-    return mode.ftz && (bits & kMagnitude) < 0x38800000 ? out & 0x8000 : out;  // 2^-14
+    return select(mode.ftz & ((bits & kMagnitude) < 0x38800000), out & 0x8000, out);  // 2^-14
   }
   PTXBENCH_INLINE static u32 multiply(u32 a, u32 b, HalfMode mode) {
     return narrow(widen(a) * widen(b), mode);
   }
   PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c, HalfMode mode) {
     const float p = widen(a) * widen(b), w = widen(c), s = p + w, t = s - p;  // to odd, as add_to_odd does
-    const float error = (p - (s - t)) + (w - t);
-    const u32 bits = std::bit_cast<u32>(s), step = (error > 0.0f) == (s > 0.0f) ? 1 : ~0u;
-    const bool inexact = error > 0.0f || error < 0.0f;
-    return narrow(value_of(inexact && (bits & 1) == 0 ? bits + step : bits), mode);
+    const u32 error = std::bit_cast<u32>((p - (s - t)) + (w - t)), bits = std::bit_cast<u32>(s);
+    const u32 toward = 1 - 2 * ((error ^ bits) >> 31);
+    const bool inexact = (error & kMagnitude) - 1 < kInf;
+    return narrow(value_of(bits + select(inexact, toward & ((bits & 1) - 1), 0)), mode);
   }
 };
 struct Bf16 {  // PTX has no ftz for it
@@ -144,8 +148,14 @@ struct Bf16 {  // PTX has no ftz for it
   PTXBENCH_INLINE static float widen(u32 h) { return value_of(h << 16); }
   PTXBENCH_INLINE static double widen64(u32 h) { return static_cast<double>(value_of(h << 16)); }
   PTXBENCH_INLINE static u32 narrow(float v, HalfMode) { return nearest_bf16(std::bit_cast<u32>(v)); }
+  // By way of an f32 rounded to odd.
   PTXBENCH_INLINE static u32 narrow64(double v) {
-    return static_cast<u32>(round_f64<kShapeBf16, Rounding::nearest_even>(f64_bits(v)));
+    const float rounded = static_cast<float>(v);
+    const u64 error = f64_bits(v - static_cast<double>(rounded));
+    const u32 bits = std::bit_cast<u32>(rounded);
+    const u32 toward = 1 - 2 * (static_cast<u32>(error >> 63) ^ bits >> 31);
+    const bool inexact = (error << 1 >> 1) - 1 < kInfF64;
+    return nearest_bf16(bits + select(inexact, toward & ((bits & 1) - 1), 0));
   }
   PTXBENCH_INLINE static u32 multiply(u32 a, u32 b, HalfMode) { return narrow64(widen64(a) * widen64(b)); }
   PTXBENCH_INLINE static u32 multiply_add(u32 a, u32 b, u32 c, HalfMode) {
@@ -155,55 +165,62 @@ struct Bf16 {  // PTX has no ftz for it
 
 template <typename H>
 PTXBENCH_INLINE u32 half_flushed(u32 h) {
-  return (h & 0x7fff) < H::kMinNormal ? h & 0x8000 : h;
+  return select((h & 0x7fff) < H::kMinNormal, h & 0x8000, h);
 }
 template <typename H>
 PTXBENCH_INLINE u32 half_prepared(u32 h, HalfMode mode) {
-  return mode.ftz ? half_flushed<H>(h) : h;
+  return select(mode.ftz, half_flushed<H>(h), h);
 }
 template <typename H>
 PTXBENCH_INLINE u32 half_finished(u32 h, HalfMode mode) {
   const bool nan = (h & 0x7fff) > H::kInfinity, negative = (h & 0x8000) != 0;
-  h = mode.relu && negative && !nan ? 0 : h;
-  const u32 saturated = nan || negative ? 0 : h > H::kUnit ? H::kUnit : h;
-  return mode.sat ? saturated : h;
+  h = select(mode.relu & negative & !nan, 0, h);
+  return select(mode.sat, select(nan | negative, 0, select(h > H::kUnit, H::kUnit, h)), h);
 }
 
-#define PTXBENCH_HALF_LANES(name, H, expression)                                 \
-  PTXBENCH_CLONES void name(u32* d, const u32* x, const u32* y, HalfMode mode) { \
-    PTXBENCH_LANE_LOOP                                                           \
-    for (int i = 0; i < kLaneCount; ++i) {                                       \
-      u32 out = 0;                                                               \
-      for (u32 shift = 0; shift < 32; shift += 16) {                             \
-        const u32 a = half_prepared<H>(x[i] >> shift & 0xffff, mode);            \
-        const u32 b = half_prepared<H>(y[i] >> shift & 0xffff, mode);            \
-        out |= half_finished<H>(expression, mode) << shift;                      \
-      }                                                                          \
-      d[i] = out;                                                                \
-    }                                                                            \
+template <typename H>
+PTXBENCH_INLINE u32 half_add(u32 a, u32 b, HalfMode mode) {
+  a = half_prepared<H>(a, mode), b = half_prepared<H>(b, mode);
+  return half_finished<H>(H::narrow(H::widen(a) + H::widen(b), mode), mode);
+}
+template <typename H>
+PTXBENCH_INLINE u32 half_sub(u32 a, u32 b, HalfMode mode) {
+  a = half_prepared<H>(a, mode), b = half_prepared<H>(b, mode);
+  return half_finished<H>(H::narrow(H::widen(a) - H::widen(b), mode), mode);
+}
+template <typename H>
+PTXBENCH_INLINE u32 half_mul(u32 a, u32 b, HalfMode mode) {
+  return half_finished<H>(H::multiply(half_prepared<H>(a, mode), half_prepared<H>(b, mode), mode), mode);
+}
+template <typename H>
+PTXBENCH_INLINE u32 half_fma(u32 a, u32 b, u32 c, HalfMode mode) {
+  a = half_prepared<H>(a, mode), b = half_prepared<H>(b, mode), c = half_prepared<H>(c, mode);
+  return half_finished<H>(H::multiply_add(a, b, c, mode), mode);
+}
+
+#define PTXBENCH_HALF_LANES(name, function)                                                               \
+  PTXBENCH_CLONES void name(u32* d, const u32* a, const u32* b, HalfMode mode) {                          \
+    PTXBENCH_LANE_LOOP                                                                                    \
+    for (int i = 0; i < kLaneCount; ++i) {                                                                \
+      d[i] = function(a[i] & 0xffff, b[i] & 0xffff, mode) | function(a[i] >> 16, b[i] >> 16, mode) << 16; \
+    }                                                                                                     \
   }
-#define PTXBENCH_HALF_FMA_LANES(name, H)                                                       \
-  PTXBENCH_CLONES void name(u32* d, const u32* x, const u32* y, const u32* z, HalfMode mode) { \
+#define PTXBENCH_HALF_FMA_LANES(name, function)                                                \
+  PTXBENCH_CLONES void name(u32* d, const u32* a, const u32* b, const u32* c, HalfMode mode) { \
     PTXBENCH_LANE_LOOP                                                                         \
     for (int i = 0; i < kLaneCount; ++i) {                                                     \
-      u32 out = 0;                                                                             \
-      for (u32 shift = 0; shift < 32; shift += 16) {                                           \
-        const u32 a = half_prepared<H>(x[i] >> shift & 0xffff, mode);                          \
-        const u32 b = half_prepared<H>(y[i] >> shift & 0xffff, mode);                          \
-        const u32 c = half_prepared<H>(z[i] >> shift & 0xffff, mode);                          \
-        out |= half_finished<H>(H::multiply_add(a, b, c, mode), mode) << shift;                \
-      }                                                                                        \
-      d[i] = out;                                                                              \
+      d[i] = function(a[i] & 0xffff, b[i] & 0xffff, c[i] & 0xffff, mode) |                     \
+             function(a[i] >> 16, b[i] >> 16, c[i] >> 16, mode) << 16;                         \
     }                                                                                          \
   }
-PTXBENCH_HALF_LANES(lanes_add_f16, F16, F16::narrow(F16::widen(a) + F16::widen(b), mode))
-PTXBENCH_HALF_LANES(lanes_sub_f16, F16, F16::narrow(F16::widen(a) - F16::widen(b), mode))
-PTXBENCH_HALF_LANES(lanes_mul_f16, F16, F16::multiply(a, b, mode))
-PTXBENCH_HALF_FMA_LANES(lanes_fma_f16, F16)
-PTXBENCH_HALF_LANES(lanes_add_bf16, Bf16, Bf16::narrow(Bf16::widen(a) + Bf16::widen(b), mode))
-PTXBENCH_HALF_LANES(lanes_sub_bf16, Bf16, Bf16::narrow(Bf16::widen(a) - Bf16::widen(b), mode))
-PTXBENCH_HALF_LANES(lanes_mul_bf16, Bf16, Bf16::multiply(a, b, mode))
-PTXBENCH_HALF_FMA_LANES(lanes_fma_bf16, Bf16)
+PTXBENCH_HALF_LANES(lanes_add_f16, half_add<F16>)
+PTXBENCH_HALF_LANES(lanes_sub_f16, half_sub<F16>)
+PTXBENCH_HALF_LANES(lanes_mul_f16, half_mul<F16>)
+PTXBENCH_HALF_FMA_LANES(lanes_fma_f16, half_fma<F16>)
+PTXBENCH_HALF_LANES(lanes_add_bf16, half_add<Bf16>)
+PTXBENCH_HALF_LANES(lanes_sub_bf16, half_sub<Bf16>)
+PTXBENCH_HALF_LANES(lanes_mul_bf16, half_mul<Bf16>)
+PTXBENCH_HALF_FMA_LANES(lanes_fma_bf16, half_fma<Bf16>)
 
 // min and max compare patterns: as signed integers with the magnitude of negative ones complemented they have
 // the order of the numbers, -0 below +0.
@@ -218,17 +235,17 @@ PTXBENCH_INLINE u32 extreme(u32 a, u32 b, MinMaxMode mode) {
   constexpr u32 kMask = order.sign - 1;
   const u32 both = (a ^ b) & order.sign;
   const bool a_nan = (a & kMask) > order.infinity, b_nan = (b & kMask) > order.infinity;
-  a = mode.ftz && (a & kMask) < order.smallest_normal ? a & order.sign : a;
-  b = mode.ftz && (b & kMask) < order.smallest_normal ? b & order.sign : b;
-  a = mode.xorsign_abs ? a & kMask : a;
-  b = mode.xorsign_abs ? b & kMask : b;
-  const i32 key_a = static_cast<i32>((a & order.sign) != 0 ? ~(a & kMask) : a);
-  const i32 key_b = static_cast<i32>((b & order.sign) != 0 ? ~(b & kMask) : b);
-  u32 out = (key_a > key_b) == take_larger ? a : b;
-  out = a_nan ? b : out;
-  out = b_nan ? a : out;
-  out = mode.xorsign_abs ? (out & kMask) | both : out;
-  return (a_nan && b_nan) || (mode.nan && (a_nan || b_nan)) ? order.nan : out;
+  a = select(mode.ftz & ((a & kMask) < order.smallest_normal), a & order.sign, a);
+  b = select(mode.ftz & ((b & kMask) < order.smallest_normal), b & order.sign, b);
+  a &= select(mode.xorsign_abs, kMask, ~0u);
+  b &= select(mode.xorsign_abs, kMask, ~0u);
+  const i32 key_a = static_cast<i32>(select((a & order.sign) != 0, ~(a & kMask), a));
+  const i32 key_b = static_cast<i32>(select((b & order.sign) != 0, ~(b & kMask), b));
+  u32 out = select((key_a > key_b) == take_larger, a, b);
+  out = select(a_nan, b, out);
+  out = select(b_nan, a, out);
+  out = select(mode.xorsign_abs, (out & kMask) | both, out);
+  return select((a_nan & b_nan) | (mode.nan & (a_nan | b_nan)), order.nan, out);
 }
 
 #define PTXBENCH_EXTREME_LANES(name, order, larger)                                       \
@@ -336,9 +353,14 @@ void fma_f32(u32* d, const u32* a, const u32* b, const u32* c, FloatMode mode) {
   plain(mode) ? fma_portable(d, a, b, c) : fma_portable_flags(d, a, b, c, mode);
 }
 void rcp_f32(u32* d, const u32* a, FloatMode mode) {
+  if (plain(mode)) return lanes_rcp(d, a);
   for (int i = 0; i < kLaneCount; ++i) d[i] = rcp_f32(a[i], mode);
 }
 void sqrt_f32(u32* d, const u32* a, FloatMode mode) {
+  if (plain(mode)) {
+    for (int i = 0; i < kLaneCount; ++i) d[i] = canonical(std::sqrt(value_of(a[i])));
+    return;
+  }
   for (int i = 0; i < kLaneCount; ++i) d[i] = sqrt_f32(a[i], mode);
 }
 

@@ -2,6 +2,8 @@
 #include "emulator/schedule.hpp"
 
 #include "emulator/memory.hpp"
+#include "emulator/vector_clocks.hpp"
+#include "emulator/wgmma.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +15,7 @@ using Kind = WaitKey::Kind;
 
 constexpr std::size_t kNobody = SIZE_MAX;
 constexpr std::uint32_t kQuantum = 64;        // instructions of a turn
+constexpr std::uint32_t kLongTurn = 1 << 14;  // of one that mostly ends when the warp waits
 constexpr std::uint32_t kPatience = 256;      // backward jumps before lanes that wait behind a loop get a turn
 constexpr std::uint32_t kPolls = 64;          // of a loop that may end by itself, before it waits like one that cannot
 constexpr std::uint32_t kFavour = 64;         // instructions of such a turn
@@ -155,7 +158,11 @@ bool ClusterRunner::settle_in_flight(Warp& warp, Fragment& f, const Op& op) {
       },
       *run_);
   if (run_->failed()) return false;
-  if (!busy()) return true;
+  if (!busy()) {
+    if (const auto& state = warp.cta->warpgroups[group]; state != nullptr && cluster_.clocks != nullptr)
+      cluster_.clocks->learn(warp.cta->rank, warp.index, VectorClocks::kWgmma, state->completed);
+    return true;
+  }
   f.wait.kind = Kind::time;  // other warps of the warpgroup have not issued it yet
   return false;
 }
@@ -228,6 +235,10 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
           continue;
         }
       }
+      if ((op.flags & (kMayBeInFlight | kAsync)) == kMayBeInFlight) {
+        for (std::uint32_t k = op.first_operand, end = k + op.destinations; k < end; ++k)
+          if (const Operand o = kernel_.operands[k]; o >= 0) warp.unfenced[slot_of(o)] = 1;
+      }
       if ((op.flags & (kMayBeInFlight | kAsync)) == kMayBeInFlight && warp.in_flight_total != 0 &&
           !settle_in_flight(warp, f, op)) {
         if (run_->failed()) {
@@ -240,6 +251,7 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       }
       if ((op.flags & kPropagate) != 0) propagate(warp, op, mask);
     }
+    if ((op.flags & kPoll) != 0) f.poll = pc, f.polled_for = {};
     Exec x{grid_, cluster_, cta, warp, f, kernel_, op, mask, *run_};
     const Flow flow = op.run(x);
     if (flow == Flow::next) {
@@ -248,7 +260,8 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       c.threads += mask == ~Mask{0} ? kLanes : static_cast<unsigned>(__builtin_popcount(mask));
       ++steps, ++cluster_.clock;
       f.pc = pc + 1;
-      if ((op.flags & (kSideEffect | kPoll)) != 0) {
+      if ((op.flags & (kSideEffect | kPoll | kStrong)) != 0) {
+        if ((op.flags & kStrong) != 0 && cluster_.clocks != nullptr) cluster_.clocks->access(cta.rank, warp.index);
         if ((op.flags & kSideEffect) != 0 && ((op.flags & kPoll) == 0 || !kernel_.info[op.info].in_spin_loop))
           ++cluster_.progress;  // an atomic that a loop waits with is none
         f.polled = f.polled || (op.flags & kPoll) != 0;
@@ -318,7 +331,11 @@ bool ClusterRunner::round() {
       warp->ready = false;
       continue;
     }
-    const std::uint32_t quantum = random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
+    // Where warps are kept in step by nothing but their turns, long ones show it: under the lazy schedule, and under
+    // every second seed.
+    const bool in_step = random_ ? (grid_.schedule.seed & 1) == 0 : grid_.schedule.mode == Schedule::Mode::eager;
+    const std::uint32_t quantum =
+        !in_step ? kLongTurn : random_ ? 1 + static_cast<std::uint32_t>(cluster_.random() % kQuantum) : kQuantum;
     const std::uint64_t before = steps_;
     if (!turn(*warp, quantum)) return false;
     const std::uint64_t progress = cluster_.progress;
@@ -358,7 +375,15 @@ bool ClusterRunner::within_limits() {
   } else {
     return true;
   }
-  run_->raise({kind, {}, std::move(message), where_everybody_is({&cluster_}, grid_)});
+  // The place is that of the warp that has done most: a loop that does not end, mostly.
+  const Warp* most = nullptr;
+  for (const Warp* warp : warps_)
+    if (!warp->fragments.empty() && (most == nullptr || warp->steps > most->steps)) most = warp;
+  Site site;
+  if (most != nullptr)
+    site = {most->fragments.front().pc, static_cast<std::int64_t>(most->cta->linear_id),
+            static_cast<std::int32_t>(most->index), __builtin_ctz(most->fragments.front().mask)};
+  run_->raise({kind, site, std::move(message), where_everybody_is({&cluster_}, grid_)});
   return false;
 }
 
@@ -374,9 +399,37 @@ bool ClusterRunner::release_time() {
   return any;
 }
 
+// Whether a fragment that waits could be waiting for @p op.
+bool ClusterRunner::awaited(const AsyncOp& op) const {
+  if (op.site.op >= kernel_.ops.size()) return true;
+  const std::string_view issued = kernel_.info[kernel_.ops[op.site.op].info].text;
+  const auto begins = [](std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; };
+  const bool announces = issued.find("mbarrier") != std::string_view::npos;
+  for (const Warp* const warp : warps_) {
+    for (const Fragment& f : warp->fragments) {
+      if (f.wait.kind == Kind::mbarrier && announces) return true;
+      if (f.wait.kind != Kind::async_group) continue;
+      const std::string_view waits = kernel_.info[kernel_.ops[f.pc].info].text;
+      const bool bulk = begins(waits, "cp.async.bulk");
+      const bool same = begins(waits, "wgmma") ? begins(issued, "wgmma")
+                        : bulk ? begins(issued, "cp.async.bulk") || begins(issued, "cp.reduce")
+                               : begins(issued, "cp.async.") && !begins(issued, "cp.async.bulk");
+      if (same && !announces && static_cast<std::int64_t>(warp->cta->linear_id) == op.site.cta &&
+          (begins(waits, "wgmma") || static_cast<std::int32_t>(warp->index) == op.site.warp))
+        return true;
+    }
+  }
+  return false;
+}
+
 bool ClusterRunner::advance() {
   advanced_ = steps_;
-  if (cluster_.async->empty() || !cluster_.async->advance(*run_)) return false;
+  if (cluster_.async->empty()) return false;
+  // The lazy schedule completes only what somebody waits for, as long as that can be.
+  const bool lazy = grid_.schedule.mode == Schedule::Mode::lazy;
+  if (!(lazy && cluster_.async->advance(*run_, [&](const AsyncOp& op) { return awaited(op); })) &&
+      !cluster_.async->advance(*run_))
+    return false;
   ++cluster_.progress;
   return true;
 }
@@ -420,7 +473,7 @@ bool ClusterRunner::may_end_by_itself() const {
   for (const std::unique_ptr<Cta>& cta : cluster_.ctas)
     for (const Warp& warp : cta->warps)
       for (const Fragment& f : warp.fragments)
-        if (f.wait.kind == Kind::time && !kernel_.info[kernel_.ops[f.pc].info].in_spin_loop) return true;
+        if ((f.wait.kind == Kind::time || f.may_time_out) && !kernel_.info[kernel_.ops[f.pc].info].in_spin_loop) return true;
   return false;
 }
 

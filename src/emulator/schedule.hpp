@@ -58,6 +58,7 @@ class ClusterRunner {
   void reset(Cta& cta, std::uint64_t linear_id);
   void propagate(Warp& warp, const Op& op, Mask mask);
   bool within_limits();
+  bool awaited(const AsyncOp& op) const;
 
   Grid& grid_;
   Budget& budget_;

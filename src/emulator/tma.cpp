@@ -87,8 +87,10 @@ void convert(std::uint8_t data_type, std::uint8_t* p, std::uint32_t bytes) {
 
 // The place of bytes [address, address + bytes) of the tensor. Rows mostly lie in the same span.
 std::uint8_t* place(Agent& agent, Span& span, std::uint64_t address, std::uint64_t bytes, Access access) {
-  if (span.holds(address, bytes) && (access == Access::read || span.writable))
+  if (span.holds(address, bytes) && (access == Access::read || span.writable)) {
+    if (agent.grid.watches_global()) [[unlikely]] agent.grid.memory->watch(agent, address, bytes, access);
     return span.data + (address - span.begin);
+  }
   std::uint8_t* p = agent.grid.memory->global(agent, address, bytes, 1, access);
   if (p) span = agent.grid.memory->span(address);
   return p;

@@ -4,6 +4,7 @@
 #include "emulator/fragments.hpp"
 #include "emulator/memory.hpp"
 #include "emulator/op_tensor.hpp"
+#include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr int kMaxRows = 256;
 using RowBits = std::bitset<kMaxRows>;
 
 // Reads an operand of shared memory. False where a fault was raised.
-bool read_operand(Agent& agent, std::uint64_t descriptor, bool mn_major, int rows, const char* name,
+bool read_operand(Agent& agent, const WgmmaOp& op, std::uint64_t descriptor, bool mn_major, int rows, const char* name,
                   std::uint8_t* packed, RowBits& undefined) {
   Cta& cta = agent.cta;
   std::uint32_t chunks[2 * kMaxRows];
@@ -52,9 +53,11 @@ bool read_operand(Agent& agent, std::uint64_t descriptor, bool mn_major, int row
   agent.run.shared_high_water = std::max(agent.run.shared_high_water, highest + 16);
   if (cta.track != nullptr && !cta.track->written.empty())
     for (int i = 0; i < count; ++i) note_async_read(agent, cta, chunks[i], 16);
+  note_wgmma_read(agent, cta, op.group, op.number, chunks, count);
   if (!cta.shared_undefined.empty())
     for (int i = 0; i < count; ++i)
       if ((cta.shared_undefined[chunks[i] / 64] >> (chunks[i] % 64) & 0xffff) != 0) {
+        agent.run.read_undefined(agent.site);
         const RowRange range = rows_of_chunk(mn_major, i);
         for (int r = 0; r < range.count; ++r) undefined.set(static_cast<std::size_t>(range.first + r));
       }
@@ -110,10 +113,10 @@ bool WgmmaOp::complete(Cluster& cluster, Run& run) {
         if (const Mask u = warps[w].undefined[slot_of(a_operands[i])] & warps[w].live; u != 0)
           undefined_rows |= RowBits(lanes_to_rows(u)) << static_cast<std::size_t>(16 * w + 8 * (i % 2));
     }
-  } else if (!read_operand(agent, a_descriptor, a_mn_major, 64, "A", rows, undefined_rows)) {
+  } else if (!read_operand(agent, *this, a_descriptor, a_mn_major, 64, "A", rows, undefined_rows)) {
     return true;
   }
-  if (!read_operand(agent, b_descriptor, b_mn_major, n, "B", columns, undefined_columns)) return true;
+  if (!read_operand(agent, *this, b_descriptor, b_mn_major, n, "B", columns, undefined_columns)) return true;
 
   std::uint32_t* lanes[8 * 64];  // fragment_multiply's order
   const int blocks = n / 8;

@@ -25,6 +25,7 @@ struct WgmmaState {
   std::array<std::uint64_t, 4> issued{};  // by warp
   std::array<std::deque<std::uint64_t>, 4>
       groups;                      // by warp: last operation of each group that may not be complete
+  std::array<std::deque<std::uint64_t>, 4> committed;  // the same of the groups that no wait was for yet
   std::deque<WgmmaOp*> under_way;  // owned by the queue; the first is number completed + 1
 };
 

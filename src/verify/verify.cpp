@@ -32,6 +32,7 @@ void merge(const EmulatorReport& run, std::optional<EmulatorReport>& all) {
   }
   all->fidelity = std::max(all->fidelity, run.fidelity);
   all->asynchronous = all->asynchronous || run.asynchronous;
+  all->synchronised = all->synchronised || run.synchronised;
   for (const std::string& line : run.inexact)
     if (std::find(all->inexact.begin(), all->inexact.end(), line) == all->inexact.end()) all->inexact.push_back(line);
   for (const EmulatorFinding& finding : run.findings) {
@@ -118,7 +119,10 @@ class Verification {
     PTXBENCH_TRY(inputs_.keep(device_, buffers_));
     FurtherRuns further{first, judged, watch, Stopwatch::Clock::now(), run_ns_};
     const bool asynchronous = evidence_.emulator && evidence_.emulator->asynchronous;
-    const std::size_t schedules = asynchronous ? job_.schedules.size() : 0;
+    // Where nothing is asynchronous the order of warps is all that can differ: the first of them shows it best.
+    const bool synchronised = evidence_.emulator && evidence_.emulator->synchronised;
+    const std::size_t schedules =
+        asynchronous ? job_.schedules.size() : synchronised ? std::min<std::size_t>(1, job_.schedules.size()) : 0;
     for (std::size_t i = 0; i < schedules || i == 0; ++i) {
       if (i < schedules) {
         const EmulatorSchedule& schedule = job_.schedules[i];

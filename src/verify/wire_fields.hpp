@@ -127,7 +127,8 @@ template <class F>
 void fields(F&& f, EmulatorReport& v) {
   f("instructions", v.instructions), f("findings", v.findings), f("fidelity", v.fidelity), f("inexact", v.inexact);
   f("tma_load_bytes", v.tma_load_bytes), f("tma_store_bytes", v.tma_store_bytes), f("bulk_copy_bytes", v.bulk_copy_bytes);
-  f("warp_instructions", v.warp_instructions), f("printf_output", v.printf_output), f("asynchronous", v.asynchronous);
+  f("warp_instructions", v.warp_instructions), f("printf_output", v.printf_output), f("asynchronous", v.asynchronous),
+      f("synchronised", v.synchronised);
 }
 template <class F>
 void fields(F&& f, VerifyJob& v) {

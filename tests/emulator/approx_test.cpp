@@ -181,7 +181,7 @@ TEST_CASE("approximate functions have the card's bits on a sample of their input
   // Zero and subnormals; around 1, 2^-8 (tanh) and 126 to 150 (ex2); the largest numbers, infinity and NaN;
   // both signs.
   for (const Function& function : kFunctions) {
-    check_blocks(function, {0x000, 0x007, 0x3b8, 0x3f7, 0x3f8, 0x42f, 0x7f7, 0x7f8, 0x800, 0xc2f});
+    check_blocks(function, {0x000, 0x3b8, 0x3f8, 0x42f, 0x7f8, 0x800, 0xc2f});
   }
 }
 
@@ -285,6 +285,12 @@ TEST_CASE("special values of approximate functions") {
 }
 
 TEST_CASE("approximate functions have the card's bits on all inputs", "[.slow]") {
-  for (const Function& function : kFunctions) check_blocks(function, all_blocks());
-  for (const Division& division : kDivisions) check_blocks(division, all_blocks());
+  for (const Function& function : kFunctions) {
+    check_blocks(function, all_blocks());
+    WARN(function.name << " checked");  // minutes go by
+  }
+  for (const Division& division : kDivisions) {
+    check_blocks(division, all_blocks());
+    WARN(division.name << " checked");
+  }
 }

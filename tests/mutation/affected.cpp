@@ -24,10 +24,12 @@ void registers_of(const Operand& o, Set& out) {
 // Whether operand 0 is written and not read.
 bool has_destination(const Instruction& i) {
   static const Set none;
-  for (const char* op : {"st", "red", "bar", "barrier", "bra", "cp", "fence", "membar", "ret", "exit", "prefetch",
-                         "stmatrix", "griddepcontrol", "setmaxnreg", "trap", "call", "brx"})
+  for (const char* op : {"st", "red", "bar", "barrier", "bra", "cp", "fence", "membar", "ret", "exit",
+                         "prefetch", "stmatrix", "griddepcontrol", "setmaxnreg", "trap", "call", "brx"})
     if (i.opcode == op) return false;
-  if (i.opcode == "mbarrier") return begins(i, "mbarrier.arrive") || has(i, "parity") || begins(i, "mbarrier.t") || begins(i, "mbarrier.p");
+  if (i.opcode == "mbarrier")
+    return begins(i, "mbarrier.arrive") || has(i, "parity") || begins(i, "mbarrier.t") ||
+           begins(i, "mbarrier.p");
   if (i.opcode == "wgmma") return begins(i, "wgmma.mma_async");
   return true;
 }
@@ -75,13 +77,15 @@ class Flow {
     const auto mine = marks_.find(at);
     if (mine == marks_.end()) return out;
     for (const auto& [i, marks] : marks_)
-      if (std::any_of(marks.begin(), marks.end(), [&](const std::string& m) { return mine->second.count(m) != 0; }))
+      if (std::any_of(marks.begin(), marks.end(),
+                      [&](const std::string& m) { return mine->second.count(m) != 0; }))
         out.insert(i);
     return out;
   }
 
  private:
-  // Marks of what an address comes from: variables, and registers on the way that tell one place from another.
+  // Marks of what an address comes from: variables, and registers on the way that tell one place from
+  // another.
   void marks_of(std::uint32_t reg, std::set<std::string>& out, Set& seen, int depth) const {
     if (depth > 24 || !seen.insert(reg).second) return;
     out.insert("r" + std::to_string(reg));
@@ -140,9 +144,17 @@ bool orders(const Mutant& m) {
 }
 
 bool synchronises(const Instruction& i) {
-  return i.opcode == "bar" || i.opcode == "barrier" || begins(i, "wgmma.wait") || begins(i, "cp.async.wait") ||
-         begins(i, "cp.async.bulk.wait") || begins(i, "mbarrier.try_wait") || begins(i, "mbarrier.test_wait") ||
-         begins(i, "griddepcontrol");
+  return i.opcode == "bar" || i.opcode == "barrier" || begins(i, "wgmma.wait") ||
+         begins(i, "cp.async.wait") || begins(i, "cp.async.bulk.wait") || begins(i, "mbarrier.try_wait") ||
+         begins(i, "mbarrier.test_wait") || begins(i, "griddepcontrol");
+}
+
+// Whether @p m waits for, or commits, groups of operations of which @p other is one.
+bool same_groups(const Instruction& m, const Instruction& other) {
+  const bool groups = begins(m, "cp.async.wait") || begins(m, "cp.async.commit") ||
+                      begins(m, "cp.async.bulk.wait") || begins(m, "cp.async.bulk.commit") ||
+                      begins(m, "wgmma.wait") || begins(m, "wgmma.commit");
+  return groups && m.opcode == other.opcode && has(m, "bulk") == has(other, "bulk");
 }
 
 }  // namespace
@@ -168,6 +180,9 @@ std::set<std::uint32_t> affected_lines(const ptx::Module& module, const Mutant& 
     for (--first; first >= 0 && !stop(first);) --first;
     const auto size = static_cast<std::int64_t>(f.body.size());
     for (++last; last < size && !stop(last);) ++last;
+    // A fence in front of a barrier is for what comes behind the barrier.
+    if (mutant.kind == "delete_fence" && last < size)
+      for (++last; last < size && !stop(last);) ++last;
     for (std::uint32_t i = 0; i < f.body.size(); ++i) {
       const Instruction& jump = f.body[i];
       if (jump.opcode != "bra" || jump.operands.empty() || jump.operands[0].kind != Kind::label) continue;
@@ -179,8 +194,19 @@ std::set<std::uint32_t> affected_lines(const ptx::Module& module, const Mutant& 
     }
     for (std::int64_t i = std::max<std::int64_t>(first, 0); i <= std::min(last, size - 1); ++i) {
       const auto at = static_cast<std::uint32_t>(i);
-      if (flow.touches_memory(at) || synchronises(f.body[at]) || f.body[at].opcode == "wgmma") found.insert(at);
+      if (flow.touches_memory(at) || synchronises(f.body[at]) || f.body[at].opcode == "wgmma")
+        found.insert(at);
     }
+  }
+  // A wait or commit of groups is about every operation of its kind; an operation on an mbarrier about those
+  // who wait for one.
+  const Instruction& mutated = f.body[mutant.index];
+  for (std::uint32_t i = 0; i < f.body.size(); ++i) {
+    const Instruction& other = f.body[i];
+    if (same_groups(mutated, other)) found.insert(i);
+    if (mutated.opcode == "mbarrier" &&
+        (begins(other, "mbarrier.try_wait") || begins(other, "mbarrier.test_wait")))
+      found.insert(i);
   }
   for (const std::uint32_t i : found) lines.insert(f.body[i].where.line);
   return lines;
@@ -191,7 +217,8 @@ std::set<std::uint32_t> lines_in(const std::string& text) {
   static constexpr std::string_view kWords = "PTX line ";
   for (std::size_t at = text.find(kWords); at != std::string::npos; at = text.find(kWords, at + 1)) {
     std::uint32_t line = 0;
-    for (std::size_t i = at + kWords.size(); i < text.size() && text[i] >= '0' && text[i] <= '9' && line < 10'000'000; ++i)
+    for (std::size_t i = at + kWords.size();
+         i < text.size() && text[i] >= '0' && text[i] <= '9' && line < 10'000'000; ++i)
       line = line * 10 + static_cast<std::uint32_t>(text[i] - '0');
     if (line != 0) lines.insert(line);
   }

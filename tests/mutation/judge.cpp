@@ -36,8 +36,8 @@ std::string first_lines(const std::string& text, std::size_t most) {
 
 KernelCase example(const std::string& name, const std::string& candidate, std::vector<std::int64_t> axes) {
   KernelCase c = kernel_case("gemm_naive");
-  auto solution = load_solution(PTXBENCH_SOURCE_DIR "/examples/data/candidates/" + candidate,
-                                *c.workload.definition);
+  auto solution =
+      load_solution(PTXBENCH_SOURCE_DIR "/examples/data/candidates/" + candidate, *c.workload.definition);
   if (!solution) FAIL(name << ": " << solution.error().to_string());
   c.name = name;
   c.solution = *solution;
@@ -55,12 +55,18 @@ KernelCase example(const std::string& name, const std::string& candidate, std::v
 
 std::string_view outcome_name(HowFound outcome) noexcept {
   switch (outcome) {
-    case HowFound::wrong_result: return "wrong result";
-    case HowFound::fault: return "fault";
-    case HowFound::hazard: return "hazard";
-    case HowFound::deadlock: return "deadlock";
-    case HowFound::refused: return "refused";
-    case HowFound::survived: break;
+    case HowFound::wrong_result:
+      return "wrong result";
+    case HowFound::fault:
+      return "fault";
+    case HowFound::hazard:
+      return "hazard";
+    case HowFound::deadlock:
+      return "deadlock";
+    case HowFound::refused:
+      return "refused";
+    case HowFound::survived:
+      break;
   }
   return "survived";
 }
@@ -106,12 +112,13 @@ Subject::Subject(Context& context, KernelCase c) : case_(std::move(c)) {
     known_notes_.insert(place_key(f));
   }
   std::set<std::uint32_t> executed;
-  std::set<std::string> kernels;
+  std::set<std::string>& kernels = kernels_;
   for (const EmulatedInstruction& i : report.instructions) {
     executed.insert(i.ptx_line);
     kernels.insert(i.kernel);
   }
   device_ = open(20 * report.warp_instructions + 1'000'000);
+  find_used_maps();
   // The module that holds the kernels; plans of this collection have one.
   for (std::size_t m = 0; m < candidate_.modules.size(); ++m) {
     if (candidate_.modules[m].ptx.empty()) continue;
@@ -129,6 +136,24 @@ Subject::Subject(Context& context, KernelCase c) : case_(std::move(c)) {
   mutants_.insert(mutants_.end(), plan.begin(), plan.end());
 }
 
+void Subject::find_used_maps() {
+  const std::string& launch = case_.solution.find_source("launch.json")->content;
+  static constexpr std::string_view kKernel = "\"kernel\": \"", kMap = "{\"map\": \"";
+  for (std::size_t at = launch.find(kKernel); at != std::string::npos;) {
+    const std::size_t begin = at + kKernel.size(), next = launch.find(kKernel, begin);
+    std::string symbol = launch.substr(begin, launch.find('"', begin) - begin);
+    for (const CompiledModule& module : candidate_.modules)
+      for (const auto& [expression, lowered] : module.lowered)
+        if (expression == symbol) symbol = lowered;
+    for (std::size_t m = launch.find(kMap, begin); m < next && m != std::string::npos;
+         m = launch.find(kMap, m + 1))
+      if (kernels_.count(symbol) != 0)
+        used_maps_.push_back(
+            launch.substr(m + kMap.size(), launch.find('"', m + kMap.size()) - m - kMap.size()));
+    at = next;
+  }
+}
+
 VerifyEvidence Subject::verify(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate,
                                double seconds) {
   VerifyJob job;
@@ -144,7 +169,8 @@ VerifyEvidence Subject::verify(EmulatedDevice& device, const KernelCase& c, cons
                    {EmulatorSchedule::Mode::random, kSeed + 2}};
   job.small_sm_count = 2;
   LocalCallbacks callbacks(nullptr, reference_.get(), nullptr);
-  if (!std::holds_alternative<NativeReference>(c.judging.reference)) job.reference.kind = ReferenceKind::callback;
+  if (!std::holds_alternative<NativeReference>(c.judging.reference))
+    job.reference.kind = ReferenceKind::callback;
   device.set_schedule({});
   device.set_sm_count(0);
   device.begin_report();
@@ -156,6 +182,14 @@ VerifyEvidence Subject::verify(EmulatedDevice& device, const KernelCase& c, cons
 }
 
 Judgement Subject::judge(const Mutant& mutant) {
+  Judgement j = run(mutant);
+  if (j.outcome == HowFound::survived)
+    j.equivalent = equivalent_because(
+        {module_, mutant, case_.solution.find_source("launch.json")->content, j.note, kernels_, used_maps_});
+  return j;
+}
+
+Judgement Subject::run(const Mutant& mutant) {
   KernelCase c = case_;
   Candidate candidate = candidate_;
   if (mutant.plan) {
@@ -194,8 +228,7 @@ Judgement Subject::judge(const Mutant& mutant) {
       if (f.grade == EmulatorFinding::Grade::note) {
         if (known_notes_.insert(place_key(f)).second) {
           known_notes_.erase(place_key(f));
-          j.noted = true;
-          j.note = f.code + ": " + first_lines(f.message, 160);
+          j.note += f.code + ": " + first_lines(f.message, 160);
         }
         continue;
       }
@@ -205,8 +238,8 @@ Judgement Subject::judge(const Mutant& mutant) {
   bool faulted = false;
   for (const TrialEvidence& t : evidence.trials) faulted = faulted || t.fault.has_value();
   if (worst != nullptr) {
-    const bool late = worst->code == "deadlock" || worst->code == "step_limit" || worst->code == "time_limit" ||
-                      worst->code == "partial_collective";
+    const bool late = worst->code == "deadlock" || worst->code == "step_limit" ||
+                      worst->code == "time_limit" || worst->code == "partial_collective";
     j.outcome = worst->grade == EmulatorFinding::Grade::hazard ? HowFound::hazard
                 : late                                         ? HowFound::deadlock
                                                                : HowFound::fault;
@@ -230,7 +263,8 @@ Judgement Subject::judge(const Mutant& mutant) {
       std::set<std::uint32_t> lines = lines_in(f.detail + "\n" + f.message);
       if (f.ptx_line != 0) lines.insert(f.ptx_line);
       for (const std::uint32_t line : lines)
-        j.right_line = j.right_line || affected.count(line) != 0 || (!mutated.empty() && source_of(line) == mutated);
+        j.right_line =
+            j.right_line || affected.count(line) != 0 || (!mutated.empty() && source_of(line) == mutated);
     }
     return j;
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "affected.hpp"
+#include "equivalent.hpp"
 #include "mutate.hpp"
-
 #include "support/kernel_emulation.hpp"
 
 #include <cstdint>
@@ -22,10 +22,10 @@ inline constexpr std::size_t kOutcomes = 6;
 struct Judgement {
   HowFound outcome = HowFound::survived;
   bool has_line = false, right_line = false;
-  std::string code;      // of the finding: "deadlock", "out_of_bounds"; of wrong results: the schedule
-  std::string finding;   // in words, with its lines
-  bool noted = false;    // survived, with a note that the right kernel does not raise
-  std::string note;
+  std::string code;        // of the finding: "deadlock", "out_of_bounds"; of wrong results: the schedule
+  std::string finding;     // in words, with its lines
+  std::string note;        // that the right kernel does not raise
+  std::string equivalent;  // survived, and why that is right; empty: missed
   double seconds = 0;
 };
 
@@ -42,14 +42,18 @@ class Subject {
   bool asynchronous() const { return asynchronous_; }
 
  private:
-  VerifyEvidence verify(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate, double seconds);
+  Judgement run(const Mutant& mutant);
+  void find_used_maps();
+  VerifyEvidence verify(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate,
+                        double seconds);
 
   KernelCase case_;
   Candidate candidate_;
   ptx::Module module_;
   std::size_t module_index_ = 0;
   std::vector<Mutant> mutants_;
-  std::set<std::string> known_notes_;
+  std::set<std::string> known_notes_, kernels_;
+  std::vector<std::string> used_maps_;
   std::unique_ptr<EmulatedDevice> device_;
   std::shared_ptr<Reference> reference_;
   double seconds_ = 1;
@@ -57,7 +61,8 @@ class Subject {
   bool asynchronous_ = false;
 };
 
-// The collection: the kernels of tests/fixtures/kernels, and the examples' candidates on workloads of their own.
+// The collection: the kernels of tests/fixtures/kernels, and the examples' candidates on workloads of their
+// own.
 std::vector<std::string> subject_names();
 KernelCase subject_case(const std::string& name);
 

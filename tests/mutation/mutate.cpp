@@ -42,7 +42,8 @@ class Mutator {
   }
   bool begins(std::string_view name) const { return at_->text().rfind(name, 0) == 0; }
 
-  void add(std::string kind, std::string what, std::size_t offset, std::size_t length, std::string replacement) {
+  void add(std::string kind, std::string what, std::size_t offset, std::size_t length,
+           std::string replacement) {
     Mutant m;
     m.kind = std::move(kind);
     m.instruction = at_->text();
@@ -60,7 +61,8 @@ class Mutator {
     // An empty block: a label may stand before it, and the statement may be the only one behind it.
     add(kind, "deleted", statement_.begin, statement_.end - statement_.begin, "{ }");
   }
-  // Operand @p i becomes @p with; @p before stands before the instruction, which is put in a block of its own.
+  // Operand @p i becomes @p with; @p before stands before the instruction, which is put in a block of its
+  // own.
   void replace(const std::string& kind, const std::string& what, std::size_t i, const std::string& with,
                const std::string& before = {}) {
     const auto [at, size] = statement_.operands[i];
@@ -130,7 +132,8 @@ class Mutator {
         for (const std::uint32_t r : registers(i.operands[0])) accumulators_.insert(r);
       } else if (i.operands.size() >= 2) {
         // C of mma and fma, either of add's and max's.
-        for (std::size_t k = op == "add" || op == "max" ? 1 : i.operands.size() - 1; k < i.operands.size(); ++k)
+        for (std::size_t k = op == "add" || op == "max" ? 1 : i.operands.size() - 1; k < i.operands.size();
+             ++k)
           for (const std::uint32_t r : registers(i.operands[k])) accumulators_.insert(r);
       }
     }
@@ -149,7 +152,8 @@ class Mutator {
     if (begins("cp.async.wait") || begins("cp.async.bulk.wait") || begins("wgmma.wait_group") ||
         begins("griddepcontrol.wait"))
       return erase("delete_wait");
-    if (begins("cp.async.commit_group") || begins("cp.async.bulk.commit_group") || begins("wgmma.commit_group"))
+    if (begins("cp.async.commit_group") || begins("cp.async.bulk.commit_group") ||
+        begins("wgmma.commit_group"))
       return erase("delete_commit");
     if (is("bar") || is("barrier")) return barrier();
     if (is("mbarrier")) return mbarrier();
@@ -277,8 +281,8 @@ class Mutator {
     vector_ = 1;
     for (const std::string& m : at_->modifiers) {
       for (const std::string_view bits : {"8", "16", "32", "64", "128"})
-        if (m.size() >= bits.size() + 1 && m.size() <= bits.size() + 2 && m.substr(m.size() - bits.size()) == bits &&
-            std::string("busf").find(m[0]) != std::string::npos)
+        if (m.size() >= bits.size() + 1 && m.size() <= bits.size() + 2 &&
+            m.substr(m.size() - bits.size()) == bits && std::string("busf").find(m[0]) != std::string::npos)
           element = std::stoll(std::string(bits)) / 8;
       if (m == "v2") vector_ = 2;
       if (m == "v4") vector_ = 4;

@@ -12,8 +12,8 @@
 
 namespace ptxbench::testing {
 
-// A change of one place in a text: [offset, offset + length) becomes `text`, which has as many line breaks, so
-// that the lines of everything else stay what they are.
+// A change of one place in a text: [offset, offset + length) becomes `text`, which has as many line breaks,
+// so that the lines of everything else stay what they are.
 struct Edit {
   std::size_t offset = 0, length = 0;
   std::string text;
@@ -21,16 +21,17 @@ struct Edit {
 std::string edited(std::string_view text, const Edit& edit);
 
 struct Mutant {
-  std::string kind;         // "delete_fence", "flip_parity", ...
-  std::string what;         // in words: "bar.sync: deleted"
-  std::string instruction;  // the mutated one; empty for a plan's
-  std::uint32_t line = 0;   // of the PTX; 0 for a plan's
+  std::string kind;                       // "delete_fence", "flip_parity", ...
+  std::string what;                       // in words: "bar.sync: deleted"
+  std::string instruction;                // the mutated one; empty for a plan's
+  std::uint32_t line = 0;                 // of the PTX; 0 for a plan's
   std::uint32_t function = 0, index = 0;  // the instruction's place in the module
-  Edit edit;                // of the PTX text; of launch.json where `plan` is set
+  Edit edit;                              // of the PTX text; of launch.json where `plan` is set
   bool plan = false;
 };
 
-// All mutants of the instructions whose PTX line is in @p executed. @p text is what @p module was parsed from.
+// All mutants of the instructions whose PTX line is in @p executed. @p text is what @p module was parsed
+// from.
 std::vector<Mutant> mutants_of(const ptx::Module& module, std::string_view text,
                                const std::set<std::uint32_t>& executed);
 // Of tensor maps in a launch.json: another swizzle, half as many rows in a box.

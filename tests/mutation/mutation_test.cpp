@@ -6,7 +6,7 @@ using namespace ptxbench::testing;
 
 namespace {
 
-// Each of @p kinds at its first sites in @p name.
+// The first mutants of @p kinds in @p name.
 void check_found(const std::string& name, const std::vector<std::string>& kinds, std::size_t sites) {
   const auto context = compile_only_context();
   Subject subject(*context, subject_case(name));
@@ -15,10 +15,12 @@ void check_found(const std::string& name, const std::vector<std::string>& kinds,
   for (const std::string& kind : kinds) {
     std::size_t seen = 0;
     for (const Mutant& m : subject.mutants()) {
-      if (m.kind != kind || seen++ >= sites) continue;
+      if (m.kind != kind || seen >= sites) continue;
+      ++seen;
       const Judgement j = subject.judge(m);
-      INFO(name << ", line " << m.line << ", " << m.what << ": " << outcome_name(j.outcome) << "\n" << j.finding);
-      CHECK(j.outcome != HowFound::survived);
+      INFO(name << ", line " << m.line << ", " << m.what << ": " << outcome_name(j.outcome) << "\n"
+                << j.finding);
+      CHECK((j.outcome != HowFound::survived || !j.equivalent.empty()));
       if (j.has_line) CHECK(j.right_line);
     }
     INFO(name << " " << kind);
@@ -30,7 +32,15 @@ void check_found(const std::string& name, const std::vector<std::string>& kinds,
 
 TEST_CASE("mutants of a TMA ring are found") {
   check_found("gemm_wgmma_64b",
-              {"delete_arrive", "flip_parity", "shift_transaction_bytes", "shift_arrival_count", "shift_coordinate",
-               "plan_swizzle", "plan_box"},
+              {"delete_arrive", "flip_parity", "shift_transaction_bytes", "shift_arrival_count",
+               "shift_coordinate", "plan_swizzle", "plan_box"},
               2);
+}
+
+TEST_CASE("a missing barrier is found where nothing is asynchronous") {
+  check_found("rmsnorm_block", {"delete_barrier"}, 4);
+}
+
+TEST_CASE("a copy that no wait covers is found") {
+  check_found("triton_331_gemm_pointers", {"delete_commit", "delete_wait"}, 3);
 }

@@ -22,7 +22,7 @@ class LineTable {
 };
 
 struct Statement {
-  std::size_t begin = 0, opcode = 0, end = 0;  // guard included; behind the semicolon
+  std::size_t begin = 0, opcode = 0, end = 0;                 // guard included; behind the semicolon
   std::vector<std::pair<std::size_t, std::size_t>> operands;  // offset, size
 };
 

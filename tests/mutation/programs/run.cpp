@@ -4,9 +4,8 @@
 #if !__has_include(<catch2/catch_all.hpp>)
 #define CATCH_CONFIG_RUNNER
 #endif
-#include "judge.hpp"
-
 #include "core/json.hpp"
+#include "judge.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -79,9 +78,14 @@ TEST_CASE("mutation matrix", "[matrix]") {
       const Judgement j = subject.judge(m);
       json::Writer w;
       w.begin_object().field("key", key).field("case", names[n]).field("kind", m.kind).field("what", m.what);
-      w.field("line", static_cast<std::int64_t>(m.line)).field("outcome", std::string(outcome_name(j.outcome)));
+      w.field("line", static_cast<std::int64_t>(m.line))
+          .field("outcome", std::string(outcome_name(j.outcome)));
       w.field("has_line", j.has_line).field("right_line", j.right_line).field("code", j.code);
-      w.field("finding", j.finding).field("note", j.note).field("seconds", j.seconds).end_object();
+      w.field("finding", j.finding)
+          .field("note", j.note)
+          .field("equivalent", j.equivalent)
+          .field("seconds", j.seconds)
+          .end_object();
       file << std::move(w).str() << std::endl;
     }
   }
@@ -91,18 +95,24 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
-    if (arg == "--case") options.only_case = value();
-    else if (arg == "--kind") options.only_kind = value();
-    else if (arg == "--sample") options.sample = std::strtoull(value().c_str(), nullptr, 10);
-    else if (arg == "--seed") options.seed = std::strtoull(value().c_str(), nullptr, 10);
-    else if (arg == "--list") options.list = true;
+    if (arg == "--case")
+      options.only_case = value();
+    else if (arg == "--kind")
+      options.only_kind = value();
+    else if (arg == "--sample")
+      options.sample = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--seed")
+      options.seed = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--list")
+      options.list = true;
     else if (arg == "--part") {
       const std::string part = value();
       options.part = std::strtoull(part.c_str(), nullptr, 10);
       const std::size_t slash = part.find('/');
       options.parts = slash == std::string::npos ? 1 : std::strtoull(part.c_str() + slash + 1, nullptr, 10);
       if (options.parts == 0) options.parts = 1;
-    } else options.file = arg;
+    } else
+      options.file = arg;
   }
   if (options.file.empty()) return std::fprintf(stderr, "which FILE?\n"), 2;
   char* none[] = {argv[0], nullptr};

@@ -1,0 +1,182 @@
+#include "equivalent.hpp"
+
+#include <algorithm>
+
+namespace ptxbench::testing {
+namespace {
+
+using ptx::Instruction;
+using ptx::Operand;
+using Kind = ptx::Operand::Kind;
+
+bool has(const Instruction& i, std::string_view modifier) {
+  return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();
+}
+bool begins(const Instruction& i, std::string_view name) { return i.text().rfind(name, 0) == 0; }
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// Touches memory or barriers that other threads see, or waits for something.
+bool communicates(const Instruction& i) {
+  for (const char* op :
+       {"st", "red", "atom", "ldmatrix", "stmatrix", "cp", "wgmma", "mbarrier", "fence", "membar", "bar",
+        "barrier", "griddepcontrol", "tensormap", "mma", "wmma", "ret", "exit", "call"})
+    if (i.opcode == op) return true;
+  return i.opcode == "ld" && !has(i, "param");
+}
+bool cta_barrier(const Instruction& i) {
+  return (i.opcode == "bar" || i.opcode == "barrier") && !has(i, "warp") && !has(i, "cluster") &&
+         has(i, "sync");
+}
+
+class Rules {
+ public:
+  explicit Rules(const Survivor& s)
+      : s_(s), f_(s.mutant.plan ? nullptr : &s.module.functions[s.mutant.function]) {}
+
+  std::string run() const {
+    const std::string& kind = s_.mutant.kind;
+    if (s_.mutant.plan) return map_unused();
+    const Instruction& i = f_->body[s_.mutant.index];
+    if (begins(i, "wgmma.fence"))
+      return "ptxas orders the registers of wgmma itself: a note on speed, by policy";
+    if (i.opcode == "wgmma" && (kind == "delete_wait" || kind == "delete_commit") &&
+        contains(s_.note, "wgmma_register_touched"))
+      return "ptxas inserts the wait where the accumulators are used: a note on speed, by policy";
+    if (kind == "change_descriptor" && contains(s_.mutant.what, "leading offset"))
+      return "the leading offset means nothing where the operand is one swizzle atom wide";
+    if (begins(i, "griddepcontrol.wait") && !contains(s_.launch, "\"pdl\""))
+      return "no launch of the plan depends on one before it";
+    if (kind == "delete_fence" && has(i, "mbarrier_init")) return barrier_init_fence();
+    if (kind == "delete_fence" && has(i, "proxy") && has(i, "async"))
+      return "no ordinary store lies between the fence before it and an asynchronous read (each is followed)";
+    if (begins(i, "cp.async.commit_group"))
+      return "folded into the next group: nothing is missing where a copy completes only when a wait forces "
+             "it";
+    if ((kind == "delete_commit" || kind == "delete_wait") && has(i, "bulk")) return empty_bulk_group();
+    if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
+    if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
+    if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
+    if (kind == "drop_initialisation" && i.opcode == "mov") return never_used();
+    return {};
+  }
+
+ private:
+  std::string map_unused() const {
+    // The name that stands nearest before the change.
+    const std::size_t at = s_.launch.rfind("\"name\": \"", s_.mutant.edit.offset);
+    if (at == std::string::npos || s_.used_maps.empty()) return {};
+    const std::size_t begin = at + 9, end = s_.launch.find('"', begin);
+    const std::string name = s_.launch.substr(begin, end - begin);
+    if (std::find(s_.used_maps.begin(), s_.used_maps.end(), name) != s_.used_maps.end()) return {};
+    return "no launch that ran is given this map";
+  }
+
+  std::string barrier_init_fence() const {
+    for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      if (begins(i, "barrier.cluster.arrive") && !has(i, "relaxed"))
+        return "barrier.cluster.arrive behind it releases to the cluster";
+      if (cta_barrier(i)) {
+        const bool clusters = std::any_of(f_->body.begin(), f_->body.end(), [](const Instruction& o) {
+          return begins(o, "barrier.cluster") || o.opcode == "mapa";
+        });
+        return clusters ? "" : "one CTA only: bar.sync orders, and compilers put nothing more";
+      }
+    }
+    return {};
+  }
+
+  // No bulk operation joins a group between this and the synchronisation before it.
+  std::string empty_bulk_group() const {
+    for (std::uint32_t k = s_.mutant.index; k-- > 0;) {
+      const Instruction& i = f_->body[k];
+      if (begins(i, "cp.async.bulk.wait_group") && k + 1 != s_.mutant.index) break;
+      if (i.opcode == "cp" && has(i, "bulk") && has(i, "bulk_group")) return {};
+      if (begins(i, "cp.reduce")) return {};
+    }
+    for (const Instruction& jump : f_->body)
+      if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label) {
+        const auto at = static_cast<std::uint32_t>(&jump - f_->body.data());
+        if (jump.operands[0].index <= s_.mutant.index && s_.mutant.index <= at) return {};
+      }
+    return "no bulk copy is in the group";
+  }
+
+  // In straight code another barrier, with no access in between.
+  std::string barrier_beside() const {
+    const auto label_at = [&](std::uint32_t k) {
+      return std::any_of(f_->labels.begin(), f_->labels.end(), [&](const auto& l) { return l.second == k; });
+    };
+    for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      if (cta_barrier(i)) return "a barrier follows with no access in between";
+      if (communicates(i) || i.opcode == "bra" || label_at(k)) break;
+    }
+    for (std::uint32_t k = s_.mutant.index; k-- > 0;) {
+      const Instruction& i = f_->body[k];
+      if (label_at(k + 1)) break;
+      if (cta_barrier(i)) return "a barrier precedes it with no access in between";
+      if (communicates(i) || i.opcode == "bra") break;
+    }
+    return {};
+  }
+
+  std::string warp_barrier() const {
+    for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      const bool collective = has(i, "aligned") || i.opcode == "stmatrix" || i.opcode == "ldmatrix" ||
+                              i.opcode == "wgmma" || cta_barrier(i) || begins(i, "bar.warp");
+      if (collective) return "the next access of the warp is a collective that all its lanes come to";
+      if (communicates(i) || i.opcode == "bra") break;
+    }
+    return {};
+  }
+
+  // The barrier at a kernel's end, where no CTA reaches into another's shared memory.
+  std::string cluster_end() const {
+    const bool remote = std::any_of(f_->body.begin(), f_->body.end(), [](const Instruction& i) {
+      const std::string text = i.text();
+      return i.opcode == "mapa" || contains(text, "multicast") ||
+             (i.opcode != "cp" && contains(text, "shared::cluster"));
+    });
+    if (remote) return {};
+    return "no CTA of the cluster reaches into another";
+  }
+
+  // The emulator follows every value that was never written to outputs, addresses and branches.
+  std::string never_used() const {
+    const std::uint32_t reg = f_->body[s_.mutant.index].operands[0].index;
+    std::vector<std::uint32_t> writers;
+    for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      if (i.operands.empty() || k == s_.mutant.index) continue;
+      const Operand& to = i.operands[0];
+      const bool writes = (to.kind == Kind::reg && to.index == reg) ||
+                          std::any_of(to.parts.begin(), to.parts.end(), [&](const Operand& p) {
+                            return p.kind == Kind::reg && p.index == reg;
+                          });
+      if (writes && i.opcode != "st" && i.opcode != "cp" && to.kind != Kind::address) writers.push_back(k);
+    }
+    bool looped = false;
+    for (std::uint32_t k = s_.mutant.index; k < f_->body.size(); ++k) {
+      const Instruction& jump = f_->body[k];
+      if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
+          jump.operands[0].index <= s_.mutant.index)
+        looped = true;
+    }
+    const bool before =
+        std::any_of(writers.begin(), writers.end(), [&](std::uint32_t k) { return k < s_.mutant.index; });
+    if (writers.empty() || (!looped && !before))
+      return "the value is never used: values never written are followed to outputs, addresses and branches";
+    return {};
+  }
+
+  const Survivor& s_;
+  const ptx::Function* f_;
+};
+
+}  // namespace
+
+std::string equivalent_because(const Survivor& survivor) { return Rules(survivor).run(); }
+
+}  // namespace ptxbench::testing
