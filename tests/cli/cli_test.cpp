@@ -31,9 +31,10 @@ Ran run(const std::string& arguments, bool errors = false) {
   return ran;
 }
 
-const std::string kGemm =
+const std::string kTask =
     " --definition examples/data/definitions/gemm/gemm_n7168_k5120.json --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl"
-    " --headers knowledge_packs/hopper/include --cache-dir '' --device none ";
+    " --headers knowledge_packs/hopper/include --cache-dir '' ";
+const std::string kGemm = kTask + "--device none ";
 
 bool has(const Ran& ran, const std::string& text) { return ran.output.find(text) != std::string::npos; }
 
@@ -84,14 +85,14 @@ TEST_CASE("cli: the emulator is a device like any other") {
   CHECK(has(none, "\"device_used\": \"\""));
   for (const char* command : {"compile", "evaluate", "run", "doctor"}) CHECK(has(run(std::string(command) + " --help"), "emulator[:h200|:h100]"));
 
-  const std::string candidate = "evaluate examples/data/candidates/3_slow --workload M=70" + kGemm;
+  const std::string candidate = "evaluate examples/data/candidates/3_slow --workload M=70" + kTask;
   const Ran unknown = run(candidate + "--device emulator:h300", true);
   CHECK(unknown.code == 2);
   CHECK(has(unknown, "h200 and h100"));
 }
 
 TEST_CASE("cli: without NVRTC nothing is judged, and it says what is missing") {
-  const Ran ran = run("evaluate examples/data/candidates/3_slow --workload M=70" + kGemm + "--device emulator --cuda-home /nowhere", true);
+  const Ran ran = run("evaluate examples/data/candidates/3_slow --workload M=70" + kTask + "--device emulator --cuda-home /nowhere", true);
   CHECK(ran.code == 2);
   CHECK(has(ran, "/nowhere"));
 }

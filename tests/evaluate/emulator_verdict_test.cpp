@@ -110,7 +110,7 @@ Judged judge(const Trial& c) {
 
 // A bulk copy of 128 floats to shared memory, with what each thread does about it.
 std::string bulk_kernel(const std::string& wait, const std::string& result = "y[at] = tile[threadIdx.x] + 1;") {
-  return R"(#include <cstdint>
+  return R"cuda(#include <cstdint>
 extern "C" __global__ void k(const float* x, float* y, int n) {
   __shared__ alignas(128) float tile[128];
   __shared__ alignas(8) uint64_t bar;
@@ -128,14 +128,14 @@ extern "C" __global__ void k(const float* x, float* y, int n) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];"
                  :: "r"(to), "l"(x + blockIdx.x * 128), "r"(b) : "memory");
   }
-)" + wait +
+)cuda" + wait +
          "  " + result + "\n}\n";
 }
-const std::string kWait = R"(  uint32_t done = 0;
+const std::string kWait = R"cuda(  uint32_t done = 0;
   while (!done)
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
                  : "=r"(done) : "r"(b) : "memory");
-)";
+)cuda";
 
 const FamilyCount* family(const Verdict& v, const std::string& name) {
   for (const FamilyCount& f : v.counts.families)
