@@ -1,5 +1,7 @@
 #include "emulator/modules.hpp"
 
+#include "compile/include_closure.hpp"
+
 #include <ptxbench/sass.hpp>
 
 #include <algorithm>
@@ -110,6 +112,7 @@ Result<std::unique_ptr<LoadedModule>> LoadedModule::load(Memory& memory, const M
   if (parsed->address_bits != 64)
     return make_error(ErrorCode::unsupported, image.source + " has addresses of " +
                                                   std::to_string(parsed->address_bits) + " bits; the emulator runs 64-bit code");
+  for (auto& file : parsed->files) file.path = user_path(file.path);  // as a person knows it
   loaded->module_ = std::make_shared<const ptx::Module>(std::move(*parsed));
   PTXBENCH_TRY(loaded->place());
   PTXBENCH_TRY(loaded->initialise());
