@@ -199,6 +199,11 @@ Run run_together(Grid& grid, std::uint64_t clusters) {
       }
       ++i;
     }
+    if (run.failed() && (run.fault->kind == FaultKind::step_limit || run.fault->kind == FaultKind::time_limit)) {
+      std::vector<const Cluster*> all;
+      for (const ClusterRunner* r : resident) all.push_back(&r->cluster());
+      run.fault->detail = where_everybody_is(all, grid);
+    }
     if (changed) unblocker.set(resident);
     if (any || run.failed() || resident.empty() || unblocker.unblock()) continue;
     if (run.failed()) break;

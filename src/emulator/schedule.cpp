@@ -139,7 +139,7 @@ bool ClusterRunner::gather(Warp& warp, Fragment& f, const Op& op, Mask mask, boo
 // The instruction touches a register that a wgmma under way still uses: that is completed first (ptxas inserts the wait).
 // False: it cannot be yet, or a fault was raised.
 bool ClusterRunner::settle_in_flight(Warp& warp, Fragment& f, const Op& op) {
-  const auto [first, last] = std::pair(op.first_operand, op.first_operand + op.destinations + op.sources);
+  const std::uint32_t first = op.first_operand, last = first + op.destinations + op.sources;
   const auto busy = [&] {
     for (std::uint32_t k = first; k < last; ++k)
       if (const Operand o = kernel_.operands[k]; o >= 0 && warp.in_flight[slot_of(o)] != 0) return true;

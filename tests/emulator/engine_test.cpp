@@ -215,6 +215,28 @@ TEST_CASE("limits end an endless kernel, and say where it was") {
   CHECK(late.fault->kind == FaultKind::time_limit);
 }
 
+TEST_CASE("a limit says where all CTAs that are resident were") {
+  Machine m(R"(
+.visible .entry k(.param .u64 out) {
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+LOOP:
+  atom.global.add.u32 %r1, [%rd1], 1;
+  bra LOOP;
+}
+)");
+  LaunchShape shape;
+  shape.grid = {5, 1, 1};
+  shape.sm_count = 3;
+  shape.limits.steps = 100'000;
+  const Run run = m.launch(shape, m.allocate(4));
+  REQUIRE(run.fault.has_value());
+  CHECK(run.fault->kind == FaultKind::step_limit);
+  INFO(run.fault->detail);
+  CHECK(run.fault->detail.find("CTAs 0-2 warp 0 at PTX line ") == 0);
+}
+
 TEST_CASE("a predicate that was never written guards nothing") {
   Machine m(R"(
 .visible .entry k(.param .u64 out) {
