@@ -18,7 +18,6 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-constexpr int kLaneCount = 32;
 constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff, kInf = 0x7f800000, kNan = 0x7fffffff;
 constexpr u32 kMinNormal = 0x00800000, kHidden = 0x00800000, kFraction = 0x007fffff;
 
@@ -279,24 +278,6 @@ PTXBENCH_INLINE u32 half_tanh_f16(u32 h) { return truncate_f16(unit_tanh(widen_f
 PTXBENCH_INLINE u32 half_tanh_bf16(u32 h) { return truncate_bf16(unit_tanh(h << 16)); }
 
 PTXBENCH_INLINE u64 high_word(u32 word) { return static_cast<u64>(word) << 32; }
-
-// The loops: a function each, because only plain functions are cloned for several instruction sets.
-#define PTXBENCH_UNARY_LANES(name, word, expression)  \
-  PTXBENCH_CLONES void name(word* d, const word* a) { \
-    PTXBENCH_LANE_LOOP                                \
-    for (int i = 0; i < kLaneCount; ++i) {            \
-      const word v = a[i];                            \
-      d[i] = expression;                              \
-    }                                                 \
-  }
-#define PTXBENCH_BINARY_LANES(name, expression)                   \
-  PTXBENCH_CLONES void name(u32* d, const u32* x, const u32* y) { \
-    PTXBENCH_LANE_LOOP                                            \
-    for (int i = 0; i < kLaneCount; ++i) {                        \
-      const u32 a = x[i], b = y[i];                               \
-      d[i] = expression;                                          \
-    }                                                             \
-  }
 
 PTXBENCH_UNARY_LANES(lanes_ex2_ftz, u32, unit_ex2(v))
 PTXBENCH_UNARY_LANES(lanes_ex2, u32, full_ex2(v))

@@ -1,6 +1,7 @@
 #include "emulator/async_copy.hpp"
 
 #include "emulator/mbarrier.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 
@@ -15,7 +16,7 @@ bool SignalledTarget::multicast(const Exec& x, int lane, std::uint16_t ctas) {
   if (size < 16 && ctas >> size != 0) {
     x.fault(FaultKind::out_of_bounds, lane,
             "a multicast to CTA " + std::to_string(31 - __builtin_clz(ctas)) + " of a cluster of " +
-                std::to_string(size) + " (mask " + hex_text(ctas) + ")");
+                std::to_string(size) + " (mask " + hex(ctas) + ")");
     return false;
   }
   mask = ctas;
@@ -29,9 +30,9 @@ std::uint64_t SignalledTarget::ctas(std::uint32_t issuer) const {
 }
 
 std::string SignalledTarget::describe() const {
-  std::string text = " to shared " + hex_text(to);
-  if (mask != 0) text += " of the CTAs of mask " + hex_text(mask);
-  return text + ", mbarrier " + hex_text(barrier);
+  std::string text = " to shared " + hex(to);
+  if (mask != 0) text += " of the CTAs of mask " + hex(mask);
+  return text + ", mbarrier " + hex(barrier);
 }
 
 bool signal(Agent& agent, std::uint32_t barrier, bool own, std::uint32_t bytes) {

@@ -1,7 +1,5 @@
 #include "emulator/async_operands.hpp"
 
-#include <cinttypes>
-#include <cstdio>
 
 namespace ptxbench::emulator {
 
@@ -48,12 +46,6 @@ bool shared_from_generic(std::uint64_t address, std::uint32_t& shared) {
   if (address < kSharedWindow || address - kSharedWindow > UINT32_MAX) return false;
   shared = static_cast<std::uint32_t>(address - kSharedWindow);
   return true;
-}
-
-std::string hex_text(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
 }
 
 }  // namespace ptxbench::emulator

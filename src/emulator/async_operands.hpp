@@ -56,6 +56,4 @@ void set_issuer(AsyncOp& op, const Exec& x, int lane);
 // Generic addresses of shared memory as .shared ones; false where @p address is no address of shared memory.
 bool shared_from_generic(std::uint64_t address, std::uint32_t& shared);
 
-std::string hex_text(std::uint64_t value);
-
 }  // namespace ptxbench::emulator

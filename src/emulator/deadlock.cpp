@@ -1,6 +1,7 @@
 // What is said when nobody can run: who waits for what, and who has not come.
 #include "emulator/mbarrier.hpp"
 #include "emulator/schedule.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 #include <map>
@@ -30,12 +31,6 @@ std::string ranges(std::vector<std::int64_t> numbers) {
 }
 std::string named(std::string_view what, const std::vector<std::int64_t>& numbers) {
   return std::string(what) + (numbers.size() == 1 ? " " : "s ") + ranges(numbers);
-}
-
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 // "PTX line 12 (gemm.cu:30), `bar.sync`"

@@ -2,6 +2,7 @@
 
 #include "core/guard.hpp"
 #include "emulator/tensor_map.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,14 +22,6 @@ std::uint64_t now_ns() {
 std::uint64_t in(std::uint64_t ns) {
   const std::uint64_t now = now_ns();
   return ns > kNever - now ? kNever : now + ns;
-}
-
-std::string hex(std::uint64_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  do text.insert(text.begin(), kDigits[value & 15]);
-  while ((value >>= 4) != 0);
-  return "0x" + text;
 }
 
 Error no_timing() {

@@ -13,7 +13,6 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using i32 = std::int32_t;
 
-constexpr int kLaneCount = 32;
 constexpr u64 kOneF64 = 0x3ff0000000000000, kHiddenF64 = 0x0010000000000000,
               kFractionF64 = 0x000fffffffffffff;
 constexpr u64 kQuietF64 = 0x0008000000000000;
@@ -136,26 +135,10 @@ u64 converted_nan(FloatFormat to, FloatFormat from, u64 bits, ConvertMode mode) 
   return from_f64(to, kNanF64, mode.rounding, false);
 }
 
-#define PTXBENCH_UNARY_LANES(name, expression)      \
-  PTXBENCH_CLONES void name(u32* d, const u32* a) { \
-    PTXBENCH_LANE_LOOP                              \
-    for (int i = 0; i < kLaneCount; ++i) {          \
-      const u32 v = a[i];                           \
-      d[i] = expression;                            \
-    }                                               \
-  }
-#define PTXBENCH_BINARY_LANES(name, expression)                   \
-  PTXBENCH_CLONES void name(u32* d, const u32* x, const u32* y) { \
-    PTXBENCH_LANE_LOOP                                            \
-    for (int i = 0; i < kLaneCount; ++i) {                        \
-      const u32 a = x[i], b = y[i];                               \
-      d[i] = expression;                                          \
-    }                                                             \
-  }
-PTXBENCH_UNARY_LANES(lanes_widen_f16, widen_f16(v & 0xffff))
-PTXBENCH_UNARY_LANES(lanes_widen_bf16, widen_bf16(v))
-PTXBENCH_UNARY_LANES(lanes_f16, nearest_f16(v))
-PTXBENCH_UNARY_LANES(lanes_bf16, nearest_bf16(v))
+PTXBENCH_UNARY_LANES(lanes_widen_f16, u32, widen_f16(v & 0xffff))
+PTXBENCH_UNARY_LANES(lanes_widen_bf16, u32, widen_bf16(v))
+PTXBENCH_UNARY_LANES(lanes_f16, u32, nearest_f16(v))
+PTXBENCH_UNARY_LANES(lanes_bf16, u32, nearest_bf16(v))
 PTXBENCH_BINARY_LANES(lanes_f16x2, nearest_f16(a) << 16 | nearest_f16(b))
 PTXBENCH_BINARY_LANES(lanes_bf16x2, nearest_bf16(a) << 16 | nearest_bf16(b))
 

@@ -2,19 +2,12 @@
 
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
+#include "emulator/text.hpp"
 
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 
 namespace ptxbench::emulator {
 namespace {
-
-std::string hex(std::uint64_t v) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, v);
-  return text;
-}
 
 bool misuse(Agent& agent, const Cta& cta, std::uint32_t offset, const std::string& what) {
   agent.run.raise({FaultKind::barrier_misuse, agent.site, mbarrier_name(cta, offset) + ": " + what, {}});

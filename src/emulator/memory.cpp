@@ -2,6 +2,7 @@
 #include "emulator/memory.hpp"
 
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 
 #include <sys/mman.h>
 
@@ -47,16 +48,6 @@ void forget(Block& block) noexcept {
     delete[] bits->exchange(nullptr, std::memory_order_relaxed);
 }
 
-std::string hex(std::uint64_t v) {
-  char text[20];
-  int i = 20;
-  do {
-    text[--i] = "0123456789abcdef"[v & 15];
-    v >>= 4;
-  } while (v != 0);
-  return "0x" + std::string(text + i, text + 20);
-}
-std::string bytes_text(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
 std::string tensor_text(const Named& n) {
   if (n.label.shape.empty()) return n.label.name + " (" + bytes_text(n.bytes) + ")";

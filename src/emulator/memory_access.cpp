@@ -1,20 +1,12 @@
 #include "emulator/access.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 
 namespace ptxbench::emulator {
 
 namespace {
-std::string hex(std::uint64_t v) {
-  char text[20];
-  int i = 20;
-  do {
-    text[--i] = "0123456789abcdef"[v & 15];
-    v >>= 4;
-  } while (v != 0);
-  return "0x" + std::string(text + i, text + 20);
-}
 
 bool resolve_shared(const Exec& x, std::uint32_t address, bool own, int lane, unsigned bytes, unsigned align,
                     Access access, Place& out) {

@@ -3,22 +3,13 @@
 #include "emulator/memory.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 
 namespace ptxbench::emulator {
 
 namespace {
-std::string hex(std::uint64_t v) {
-  char text[20];
-  int i = 20;
-  do {
-    text[--i] = "0123456789abcdef"[v & 15];
-    v >>= 4;
-  } while (v != 0);
-  return "0x" + std::string(text + i, text + 20);
-}
-std::string bytes_text(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 std::string_view does(Access access) {
   return access == Access::read ? "reads " : access == Access::write ? "writes " : "updates ";
 }

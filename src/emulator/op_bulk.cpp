@@ -4,6 +4,7 @@
 #include "emulator/mbarrier.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/tma.hpp"
+#include "emulator/text.hpp"
 
 #include <cstring>
 
@@ -13,7 +14,6 @@ namespace {
 // The bits of what was never written, of bytes that a copy moves; empty where there are none.
 using Bits = std::vector<std::uint64_t>;
 
-std::string bytes_text(std::uint64_t n) { return std::to_string(n) + " bytes"; }
 
 // --- into shared memory: from global memory, or from the shared memory of the issuing CTA
 // ---------------------------
@@ -53,7 +53,7 @@ class BulkIn final : public AsyncOp {
   }
   std::string describe() const override {
     return std::string(reduction ? "bulk reduction of " : "bulk copy of ") + bytes_text(bytes) + " from " +
-           (from_shared ? "shared " : "") + hex_text(from) + target.describe();
+           (from_shared ? "shared " : "") + hex(from) + target.describe();
   }
 
  private:
@@ -121,7 +121,7 @@ class BulkOut final : public GroupedOp {
   }
   std::string describe() const override {
     return std::string(reduction ? "bulk reduction of " : "bulk copy of ") + bytes_text(bytes) +
-           " from shared " + hex_text(from) + " to " + hex_text(to) + (have_read_ ? " (source read)" : "");
+           " from shared " + hex(from) + " to " + hex(to) + (have_read_ ? " (source read)" : "");
   }
 
  private:
@@ -167,7 +167,7 @@ Flow run_bulk(Exec& x) {
     if (const unsigned bad = to % 16 != 0 ? 1 : from % 16 != 0 ? 2 : 0; bad != 0)
       return x.fault(FaultKind::misaligned, lane,
                      std::string("the ") + (bad == 1 ? "destination " : "source ") +
-                         hex_text(bad == 1 ? to : from) + " of a bulk copy is not aligned to 16 bytes");
+                         hex(bad == 1 ? to : from) + " of a bulk copy is not aligned to 16 bytes");
     x.run.bulk_bytes += bytes;
     if (form == kSharedToGlobal) {
       auto op = std::make_unique<BulkOut>();
@@ -316,7 +316,7 @@ Flow run_prefetch(Exec& x) {
     const std::uint64_t from = address_of(x, 0, 0, 2, lane);
     if (x.src(1)[lane] % 16 != 0 || from % 16 != 0)
       return x.fault(FaultKind::misaligned, lane,
-                     "a bulk prefetch of " + bytes_text(x.src(1)[lane]) + " at " + hex_text(from) +
+                     "a bulk prefetch of " + bytes_text(x.src(1)[lane]) + " at " + hex(from) +
                          "; size and address must be multiples of 16");
   }
   return Flow::next;

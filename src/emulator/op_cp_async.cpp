@@ -1,6 +1,7 @@
 // cp.async (not bulk), its groups, and the arrival that follows it: PTX ISA 9.7.9.25.3, 9.7.13.15.16.
 #include "emulator/async_groups.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/text.hpp"
 
 #include <cstring>
 
@@ -53,7 +54,7 @@ class ThreadCopies final : public GroupedOp {
     const auto lane = static_cast<unsigned>(__builtin_ctz(lanes()));
     return "cp.async of " + std::to_string(bytes) + " bytes by each of " +
            std::to_string(__builtin_popcount(lanes())) + " lanes of warp " + std::to_string(warp) +
-           " (lane " + std::to_string(lane) + ": to shared address " + hex_text(copies[lane].to) + ")";
+           " (lane " + std::to_string(lane) + ": to shared address " + hex(copies[lane].to) + ")";
   }
 };
 
@@ -210,7 +211,7 @@ class ArriveAfterCopies final : public AsyncOp {
   std::string describe() const override {
     return "arrival of cp.async.mbarrier.arrive by " + std::to_string(__builtin_popcount(lanes)) +
            " lanes of warp " + std::to_string(warp) + " at the mbarrier at " +
-           hex_text(offsets[static_cast<unsigned>(__builtin_ctz(lanes))]);
+           hex(offsets[static_cast<unsigned>(__builtin_ctz(lanes))]);
   }
 };
 

@@ -268,23 +268,8 @@ namespace {
 // --- min, max: op.c an extremum_mode
 // ---------------------------------------------------------------------------------
 
-using MinMax32 = void (*)(U32*, const U32*, const U32*, MinMaxMode);
 using MinMax64 = void (*)(U64*, const U64*, const U64*);
 
-template <MinMax32 F>
-Flow run_min_max(Exec& x) {
-  const MinMaxMode mode = extremum_mode(x.op.c);
-  return to_lanes<1>(x, [&](U32* d) { F(d, x.src(1), x.src(2), mode); });
-}
-template <MinMax32 F>
-Flow run_min_max3(Exec& x) {
-  const MinMaxMode mode = extremum_mode(x.op.c);
-  return to_lanes<1>(x, [&](U32* d) {
-    alignas(64) U32 first[kLanes];
-    F(first, x.src(1), x.src(2), mode);
-    F(d, first, x.src(3), mode);
-  });
-}
 template <MinMax64 F>
 Flow run_min_max64(Exec& x) {
   return to_lanes<2>(x, [&](U32* d) { F(words<U64>(d), x.src64(1), x.src64(2)); });

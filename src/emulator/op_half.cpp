@@ -12,7 +12,6 @@ namespace {
 
 using Binary = void (*)(U32*, const U32*, const U32*, HalfMode);
 using Ternary = void (*)(U32*, const U32*, const U32*, const U32*, HalfMode);
-using MinMax = void (*)(U32*, const U32*, const U32*, MinMaxMode);
 using Unary = void (*)(U32*, const U32*);
 
 template <Binary F>
@@ -24,20 +23,6 @@ template <Ternary F>
 Flow run_half_ternary(Exec& x) {
   const HalfMode mode = half_mode(x.op.c);
   return to_lanes<1>(x, [&](U32* d) { F(d, x.src(1), x.src(2), x.src(3), mode); });
-}
-template <MinMax F>
-Flow run_half_min_max(Exec& x) {
-  const MinMaxMode mode = extremum_mode(x.op.c);
-  return to_lanes<1>(x, [&](U32* d) { F(d, x.src(1), x.src(2), mode); });
-}
-template <MinMax F>
-Flow run_half_min_max3(Exec& x) {
-  const MinMaxMode mode = extremum_mode(x.op.c);
-  return to_lanes<1>(x, [&](U32* d) {
-    alignas(64) U32 first[kLanes];
-    F(first, x.src(1), x.src(2), mode);
-    F(d, first, x.src(3), mode);
-  });
 }
 // Functions that take an upper half of zero elsewhere: op.imm has the bits to keep.
 template <Unary F>
@@ -104,7 +89,7 @@ Result<void> decode_binary(Decoder& d) {
   PTXBENCH_TRY(plain_operands(d, e, ty_bits(f.type), {source_type(f.type), source_type(f.type)}));
   return emit_typed(d, e, is_f16(f.type) ? &run_half_binary<F16> : &run_half_binary<Bf16>, "half");
 }
-template <MinMax F16, MinMax Bf16>
+template <MinMax32 F16, MinMax32 Bf16>
 Result<void> decode_min_max(Decoder& d) {
   Modifiers m(d.instruction());
   Emit e;
@@ -116,10 +101,10 @@ Result<void> decode_min_max(Decoder& d) {
   const Ty source = source_type(type);
   if (d.instruction().operands.size() == 4) {
     PTXBENCH_TRY(plain_operands(d, e, ty_bits(type), {source, source, source}));
-    return emit_typed(d, e, is_f16(type) ? &run_half_min_max3<F16> : &run_half_min_max3<Bf16>, "half");
+    return emit_typed(d, e, is_f16(type) ? &run_min_max3<F16> : &run_min_max3<Bf16>, "half");
   }
   PTXBENCH_TRY(plain_operands(d, e, ty_bits(type), {source, source}));
-  return emit_typed(d, e, is_f16(type) ? &run_half_min_max<F16> : &run_half_min_max<Bf16>, "half");
+  return emit_typed(d, e, is_f16(type) ? &run_min_max<F16> : &run_min_max<Bf16>, "half");
 }
 template <class F16, class Bf16>
 Result<void> decode_sign(Decoder& d) {

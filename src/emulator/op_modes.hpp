@@ -76,4 +76,21 @@ PTXBENCH_INLINE Flow to_lanes(Exec& x, F compute) {
   return Flow::next;
 }
 
+// min, max of 32-bit lanes (f32, halves in pairs): op.c an extremum_mode.
+using MinMax32 = void (*)(U32*, const U32*, const U32*, MinMaxMode);
+template <MinMax32 F>
+Flow run_min_max(Exec& x) {
+  const MinMaxMode mode = extremum_mode(x.op.c);
+  return to_lanes<1>(x, [&](U32* d) { F(d, x.src(1), x.src(2), mode); });
+}
+template <MinMax32 F>
+Flow run_min_max3(Exec& x) {
+  const MinMaxMode mode = extremum_mode(x.op.c);
+  return to_lanes<1>(x, [&](U32* d) {
+    alignas(64) U32 first[kLanes];
+    F(first, x.src(1), x.src(2), mode);
+    F(d, first, x.src(3), mode);
+  });
+}
+
 }  // namespace ptxbench::emulator

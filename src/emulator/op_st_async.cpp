@@ -3,6 +3,7 @@
 #include "emulator/async_copy.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/tma.hpp"
+#include "emulator/text.hpp"
 
 #include <cstring>
 
@@ -50,7 +51,7 @@ class RemoteStores final : public AsyncOp {
     const Lane& s = stores[static_cast<unsigned>(__builtin_ctz(lanes))];
     return std::string(reduction ? "red.async" : "st.async") + " of " + std::to_string(bytes) +
            " bytes by each of " + std::to_string(__builtin_popcount(lanes)) + " lanes, the first to shared " +
-           hex_text(s.to) + ", mbarrier " + hex_text(s.barrier);
+           hex(s.to) + ", mbarrier " + hex(s.barrier);
   }
 };
 

@@ -1,6 +1,7 @@
 // Changing tensor maps: tensormap.replace, tensormap.cp_fenceproxy. PTX ISA 9.7.9.26, 9.7.13.16.
 #include "emulator/async_operands.hpp"
 #include "emulator/tensor_map.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -111,7 +112,7 @@ Flow run_replace(Exec& x) {
     if (!map && std::all_of(bytes, bytes + 128, [](std::uint8_t b) { return b == 0; })) map = TensorMap{};
     if (!map)
       return x.fault(FaultKind::tensor_map, lane,
-                     "tensormap.replace on 128 bytes at " + hex_text(address) + " that are no tensor map");
+                     "tensormap.replace on 128 bytes at " + hex(address) + " that are no tensor map");
     const std::uint64_t v = wide ? x.src64(value)[lane] : x.src(value)[lane];
     const std::string problem =
         replace_field(*map, static_cast<Field>(x.op.a), has_ordinal ? x.src(1)[lane] : 0, v);

@@ -4,6 +4,7 @@
 #include "emulator/overwrites.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
+#include "emulator/text.hpp"
 
 namespace ptxbench::emulator {
 namespace {
@@ -82,7 +83,7 @@ class TmaStore final : public GroupedOp {
     return true;
   }
   std::string describe() const override {
-    return std::string(reduction ? "TMA reduction" : "TMA store") + " from shared " + hex_text(from) +
+    return std::string(reduction ? "TMA reduction" : "TMA store") + " from shared " + hex(from) +
            " of " + box.describe(*memory) + (have_read_ ? " (source read)" : "");
   }
 
@@ -145,7 +146,7 @@ bool coordinates_good(const Exec& x, int lane, const Box& box, bool store) {
 bool aligned(const Exec& x, int lane, std::uint32_t shared, const char* what) {
   if (shared % 128 == 0) return true;
   x.fault(FaultKind::misaligned, lane,
-          std::string("the ") + what + " " + hex_text(shared) +
+          std::string("the ") + what + " " + hex(shared) +
               " of a tensor copy in shared memory is not aligned to 128 bytes");
   return false;
 }

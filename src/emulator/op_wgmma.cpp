@@ -4,6 +4,7 @@
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
 #include "emulator/wgmma.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,14 +14,6 @@
 namespace ptxbench::emulator {
 
 namespace {
-
-std::string hex(std::uint64_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  do text.insert(text.begin(), kDigits[value & 15]);
-  while ((value >>= 4) != 0);
-  return "0x" + text;
-}
 
 // The warpgroup's state, made on its first use; null where the warpgroup is incomplete (a fault was raised).
 WgmmaState* warpgroup(const Exec& x) {

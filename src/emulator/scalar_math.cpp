@@ -18,7 +18,6 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-constexpr int kLaneCount = 32;
 constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff, kInf = 0x7f800000, kOne = 0x3f800000;
 
 PTXBENCH_INLINE float value_of(u32 bits) { return std::bit_cast<float>(bits); }

@@ -6,6 +6,7 @@
 #include "emulator/op_tensor.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 #include <bitset>
@@ -39,10 +40,10 @@ bool read_operand(Agent& agent, const WgmmaOp& op, std::uint64_t descriptor, boo
     agent.run.raise(
         Fault{FaultKind::out_of_bounds,
               agent.site,
-              std::string("operand ") + name + " of wgmma reaches shared address " + hex_text(wrong) +
-                  ", outside of the CTA's " + "shared memory (" + hex_text(kSystemShared) + " to " +
-                  hex_text(end) + "): descriptor " + hex_text(descriptor) + " starts at " +
-                  hex_text(d.start) + ", leading offset " + std::to_string(d.leading_bytes) +
+              std::string("operand ") + name + " of wgmma reaches shared address " + hex(wrong) +
+                  ", outside of the CTA's " + "shared memory (" + hex(kSystemShared) + " to " +
+                  hex(end) + "): descriptor " + hex(descriptor) + " starts at " +
+                  hex(d.start) + ", leading offset " + std::to_string(d.leading_bytes) +
                   " bytes, stride offset " + std::to_string(d.stride_bytes) + " bytes, swizzle of " +
                   (d.swizzle == Swizzle::none ? std::string("none")
                                               : std::to_string(swizzle_span(d.swizzle)) + " bytes") +
@@ -82,8 +83,8 @@ bool WgmmaOp::ready(const Cluster& cluster) const {
 std::string WgmmaOp::describe() const {
   std::string text = kernel->info[op->info].text + " number " + std::to_string(number) + " of warpgroup " +
                      std::to_string(group) + " of CTA " + std::to_string(cta) + " (";
-  text += a_in_registers ? "A in registers" : "A at " + hex_text(decode_descriptor(a_descriptor).start);
-  text += ", B at " + hex_text(decode_descriptor(b_descriptor).start) + ")";
+  text += a_in_registers ? "A in registers" : "A at " + hex(decode_descriptor(a_descriptor).start);
+  text += ", B at " + hex(decode_descriptor(b_descriptor).start) + ")";
   if (joined != 15) {
     text += "; not issued yet by warps";
     for (std::uint32_t w = 0; w < 4; ++w)
