@@ -156,7 +156,7 @@ Result<void> LoadedModule::initialise() {
     if (!in_device_memory(variable) || variable.external || found == variables_.end() || variable.bytes == 0) continue;
     std::uint8_t* to = memory_.host(found->second.address, variable.bytes);
     if (to == nullptr) return make_error(ErrorCode::internal, "the variable " + variable.name + " has no memory");
-    std::memcpy(to, variable.init.data(), std::min<std::uint64_t>(variable.init.size(), variable.bytes));
+    std::copy_n(variable.init.data(), std::min<std::uint64_t>(variable.init.size(), variable.bytes), to);
     for (const ptx::Relocation& relocation : variable.relocations) {
       // The address of a function stays zero: nothing here calls through memory.
       std::uint64_t value = 0;

@@ -148,10 +148,10 @@ Flow run_wgmma(Exec& x) {
   for (unsigned i = 0; a_in_registers && i < 4; ++i) mark(a + i, kReadInFlight);
   op->joined |= static_cast<std::uint8_t>(1U << place);
   if (op->joined == 15) {
-    x.cluster.async->poke(x.run);
+    x.cluster.async->poke(x.run);  // may complete and destroy `op`
     WaitKey key;
     key.kind = WaitKey::Kind::warpgroup;
-    key.cta = op->cta;
+    key.cta = static_cast<std::uint16_t>(x.cta.rank);
     key.address = 0x8000'0000 | group;
     x.cluster.wake(key);
   }
