@@ -35,6 +35,11 @@ std::string SignalledTarget::describe() const {
   return text + ", mbarrier " + hex(barrier);
 }
 
+const Cta& owner_of(const Agent& agent, std::uint32_t address, bool own) {
+  const std::uint32_t rank = address >> 24;
+  return (own && rank == 0) || rank >= agent.cluster.ctas.size() ? agent.cta : *agent.cluster.ctas[rank];
+}
+
 bool signal(Agent& agent, std::uint32_t barrier, bool own, std::uint32_t bytes) {
   Cta* cta = nullptr;
   std::uint32_t offset = 0;

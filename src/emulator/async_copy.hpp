@@ -33,6 +33,8 @@ struct SignalledTarget {
   }
 };
 
+// The CTA that .shared address @p address lies in.
+const Cta& owner_of(const Agent& agent, std::uint32_t address, bool own);
 // complete_tx at the object at .shared address @p barrier.
 bool signal(Agent& agent, std::uint32_t barrier, bool own, std::uint32_t bytes);
 

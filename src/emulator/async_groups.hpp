@@ -48,6 +48,8 @@ class GroupedOp : public AsyncOp {
   // Somebody waits for it: told when it has read and when it is complete.
   void await() { awaited_ = true; }
   Mask lanes() const { return lanes_; }
+  // How many groups @p lane had committed when it issued this.
+  std::uint32_t group_of(int lane) const { return group_[static_cast<unsigned>(lane)]; }
   // A bulk store, number @p number of note_store_read, reads its source now.
   void reads_source(std::uint32_t number);
 

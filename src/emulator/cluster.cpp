@@ -1,5 +1,6 @@
 // A cluster's memory and warps at their beginning. They are kept from one cluster to the next.
 #include "emulator/mbarrier.hpp"
+#include "emulator/races.hpp"
 #include "emulator/schedule.hpp"
 #include "emulator/vector_clocks.hpp"
 
@@ -128,6 +129,10 @@ void ClusterRunner::start(std::uint64_t index, std::uint64_t slot, Run& run) {
     cta->slot = static_cast<std::uint32_t>(place / std::max(grid_.sm_count, 1u));
     reset(*cta, linear);
     for (Warp& warp : cta->warps) warps_.push_back(&warp);
+  }
+  if (grid_.finds_races) {
+    if (!cluster_.races) cluster_.races = std::make_shared<Races>();
+    cluster_.races->reset(cluster_);
   }
   // The last warp first: what holds only because the first ones run first does not hold.
   if (grid_.schedule.mode == Schedule::Mode::lazy) std::reverse(warps_.begin(), warps_.end());

@@ -103,7 +103,7 @@ void add(Found found, Run& to) {
     const std::uint64_t times = r.times;
     to.remark(r.hazard, r.code, r.site, std::move(r.message));
     for (Remark& kept : to.remarks)
-      if (kept.site.op == r.site.op && kept.code == r.code) kept.times += times - 1;
+      if (kept.site.op == r.site.op && kept.code == r.code && kept.hazard == r.hazard) kept.times += times - 1;
   }
   to.print(found.output);
   to.output_cut = to.output_cut || found.output_cut;

@@ -46,6 +46,8 @@ enum OpFlags : std::uint16_t {
   kPoll = 1 << 6,            // a read that loops may wait on (volatile or acquire loads, test_wait): yields
   kMayBeInFlight = 1 << 7,   // touches a register that wgmma works on; set while decoding
   kStrong = 1 << 8,          // an access or a fence by which threads synchronise through memory
+  kAcquires = 1 << 9, kReleases = 1 << 10,  // what kind of one
+  kFence = 1 << 11,          // it is a fence
 };
 
 // How exact a form's result is.

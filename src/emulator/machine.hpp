@@ -28,6 +28,7 @@ class Memory;      // memory.hpp: all that kernels read and write
 class Barriers;    // mbarrier.hpp: the mbarrier objects of one CTA's shared memory
 class AsyncQueue;  // async.hpp: operations under way in a cluster
 class VectorClocks;  // vector_clocks.hpp: which warp knows of whose waits
+class Races;       // races.hpp: accesses to shared memory that nothing orders
 struct Cta;
 struct Cluster;
 struct Grid;
@@ -139,6 +140,7 @@ struct Cluster {
   std::vector<std::unique_ptr<Cta>> ctas;
   std::unique_ptr<AsyncQueue> async;
   std::shared_ptr<VectorClocks> clocks;    // null where nothing is checked by them
+  std::shared_ptr<Races> races;            // null where nobody looks for them
   ClusterBarrier barrier;
   std::uint64_t progress = 0;              // raised by everything that another warp could see
   std::uint64_t clock = 0;                 // instructions executed by all its warps
@@ -202,6 +204,7 @@ struct Grid {
   // what this one writes is remembered.
   bool dependent = false, remembers_writes = false;
   bool watches_global() const { return dependent || remembers_writes; }
+  bool finds_races = false;                // in shared memory
   Schedule schedule;
   Limits limits;
 };

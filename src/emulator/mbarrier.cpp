@@ -1,5 +1,6 @@
 #include "emulator/mbarrier.hpp"
 
+#include "emulator/races.hpp"
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
 #include "emulator/text.hpp"
@@ -81,6 +82,7 @@ MBarrier* live(Agent& agent, Cta& cta, std::uint32_t offset, const char* operati
                at_op(agent, b->init));
     return nullptr;
   }
+  if (agent.cluster.races != nullptr) agent.cluster.races->barrier_used(agent, cta, offset);
   if (!b->fenced && &cta != &agent.cta) {
     b->fenced = true;  // said once
     agent.run.remark(true, "mbarrier_init_unfenced", agent.site,
@@ -103,6 +105,7 @@ void settle(Agent& agent, Cta& cta, std::uint32_t offset, MBarrier& b) {
   store_image(cta, offset, b);
   if (complete) {
     if (agent.cluster.clocks != nullptr) agent.cluster.clocks->complete(key_of(cta, offset));
+    if (HappensBefore* order = order_of(agent.cluster)) order->complete(key_of(cta, offset));
     ++agent.cluster.progress;
     agent.cluster.wake({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset});
   }
@@ -154,6 +157,7 @@ bool mbarrier_init(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t c
   b.pending = count;
   b.valid = true;
   b.init = agent.site;
+  if (agent.cluster.races != nullptr) agent.cluster.races->barrier_made(agent, cta, offset);
   cta.barriers->unfenced.push_back(offset);
   store_image(cta, offset, b);
   if (!cta.shared_undefined.empty()) set_undefined(cta.shared_undefined, offset, 8, false);

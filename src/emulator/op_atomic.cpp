@@ -1,6 +1,7 @@
 // atom and red. Lanes take their turns in order, so that results do not depend on chance.
 #include "emulator/scalar_math.hpp"
 #include "emulator/access.hpp"
+#include "emulator/races.hpp"
 
 #include <bit>
 #include <cstring>
@@ -199,6 +200,7 @@ Flow run_atomic(Exec& x) {
   addresses(x, base, (x.op.c & kWide) != 0, address);
   Place place[kLanes];
   if (!resolve_lanes(x, where, address, total, total, Access::atomic, place)) return Flow::stop;
+  if (x.cluster.races != nullptr) x.cluster.races->scattered(x, place, total, Access::atomic);
 
   Mask values_undefined[kMost] = {};
   for (unsigned k = 0; k < n; ++k) {
@@ -368,6 +370,8 @@ Result<void> decode_atomic(Decoder& d) {
   e.c = static_cast<std::uint8_t>(static_cast<unsigned>(where) | (a.wide ? kWide : 0U));
   e.d = returns;
   e.flags = kSideEffect | kStrong;
+  if (order.acquire) e.flags |= kAcquires;
+  if (order.release) e.flags |= kReleases;
   if (returns) e.flags |= kPoll;  // spin locks
   if (order.beyond_cluster && (where == Where::global || where == Where::generic)) e.flags |= kCommunicates;
   return d.emit(e, "atomics");

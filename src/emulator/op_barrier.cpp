@@ -7,6 +7,7 @@
 #include "emulator/control.hpp"
 #include "emulator/decode_builder.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/happens_before.hpp"
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
 
@@ -28,6 +29,7 @@ void complete(Cta& cta, std::uint32_t number) {
   ++cta.cluster->progress;
   const WaitKey key{WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(cta.rank), number};
   if (cta.cluster->clocks != nullptr) cta.cluster->clocks->complete(key);
+  if (HappensBefore* order = order_of(*cta.cluster)) order->complete(key);
   cta.cluster->wake(key);
 }
 
@@ -114,6 +116,7 @@ Flow op_named_barrier(Exec& x) {
     }
     x.fragment.wait_value = b.generation;
     if (x.cluster.clocks != nullptr) x.cluster.clocks->arrive(key, x.cta.rank, x.warp.index);
+    if (HappensBefore* order = order_of(x.cluster)) order->arrive(key, x.warp, x.mask, false);
     const Mask have = b.partial[x.warp.index] | x.mask;
     if ((x.warp.live & ~have) != 0) {
       b.partial[x.warp.index] = have;
@@ -128,6 +131,7 @@ Flow op_named_barrier(Exec& x) {
     return Flow::again;
   }
   if (x.cluster.clocks != nullptr) x.cluster.clocks->wait(key, x.cta.rank, x.warp.index);
+  if (HappensBefore* order = order_of(x.cluster)) order->wait(key, x.warp, x.mask, false);
   if (x.op.a == kPopc) {
     write_lanes(x.dst(0), x.mask, [&](unsigned) { return b.last_count; });
     x.set_undefined(0, 0);
@@ -158,6 +162,7 @@ Flow op_warp_sync(Exec& x) {
       if (f.wait == WaitKey{WaitKey::Kind::converge, kWarpSync, m}) here |= f.mask;
     if ((m & x.warp.live & ~here) != 0) continue;
     go_on |= group;
+    if (HappensBefore* order = order_of(x.cluster)) order->warp_sync(x.warp, here & m);
     for (Fragment& f : x.warp.fragments) {
       if (!(f.wait == WaitKey{WaitKey::Kind::converge, kWarpSync, m})) continue;
       f.wait = {};
@@ -192,6 +197,7 @@ void cluster_phase(Cluster& cluster) {
   ++cluster.barrier.phase;
   ++cluster.progress;
   if (cluster.clocks != nullptr) cluster.clocks->complete(kClusterBarrier);
+  if (HappensBefore* order = order_of(cluster)) order->complete(kClusterBarrier);
   cluster.wake(kClusterBarrier);
 }
 
@@ -204,6 +210,7 @@ Flow op_cluster_arrive(Exec& x) {
   x.cluster.barrier.arrived += static_cast<std::uint32_t>(__builtin_popcount(x.mask));
   if (x.op.a == 0) mbarrier_inits_fenced(x.cta);
   if (x.cluster.clocks != nullptr) x.cluster.clocks->arrive(kClusterBarrier, x.cta.rank, x.warp.index);
+  if (HappensBefore* order = order_of(x.cluster)) order->arrive(kClusterBarrier, x.warp, x.mask, x.op.a != 0);
   ++x.cluster.progress;
   cluster_phase(x.cluster);
   return Flow::next;
@@ -220,6 +227,7 @@ Flow op_cluster_wait(Exec& x) {
     return Flow::again;
   }
   if (x.cluster.clocks != nullptr) x.cluster.clocks->wait(kClusterBarrier, x.cta.rank, x.warp.index);
+  if (HappensBefore* order = order_of(x.cluster)) order->wait(kClusterBarrier, x.warp, x.mask, false);
   arrived[1 - parity] &= ~x.mask;
   return Flow::next;
 }

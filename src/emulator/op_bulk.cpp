@@ -3,6 +3,7 @@
 #include "emulator/async_copy.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/overwrites.hpp"
+#include "emulator/races.hpp"
 #include "emulator/tma.hpp"
 #include "emulator/text.hpp"
 
@@ -39,6 +40,9 @@ class BulkIn final : public AsyncOp {
         std::uint8_t* p = memory.shared(agent, to, bytes, 16, reduction ? Access::atomic : Access::write,
                                         Proxy::async, target.own, cta, offset);
         if (!p) return false;
+        if (cluster.races != nullptr)
+          cluster.races->async_write(agent, *cta, offset, bytes, owner_of(agent, barrier, target.own),
+                                     barrier & 0xffffff, reduction.has_value());
         if (reduction) {
           reduce(reduction->op, reduction->type, p, data.data(), bytes);
           add_undefined(*cta, offset, undefined);
@@ -64,6 +68,7 @@ class BulkIn final : public AsyncOp {
       const std::uint8_t* p = memory.shared(agent, static_cast<std::uint32_t>(from), bytes, 16, Access::read,
                                             Proxy::async, true, cta, offset);
       if (!p) return false;
+      if (agent.cluster.races != nullptr) agent.cluster.races->async_read(agent, *cta, offset, bytes);
       std::memcpy(data.data(), p, bytes);
       undefined = shared_undefined_of(*cta, offset, bytes);
       return true;
@@ -108,6 +113,7 @@ class BulkOut final : public GroupedOp {
           return true;
         }
         reads_source(note_store_read(agent, *cta, offset, bytes));
+        if (cluster.races != nullptr) cluster.races->async_read(agent, *cta, offset, bytes);
         std::memcpy(data_.data(), p, bytes);
         undefined_ = shared_undefined_of(*cta, offset, bytes);
       }

@@ -4,6 +4,7 @@
 #include "emulator/control.hpp"
 #include "emulator/decode_builder.hpp"
 #include "emulator/memory.hpp"
+#include "emulator/happens_before.hpp"
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
 
@@ -85,6 +86,7 @@ bool exit_lanes(Exec& x, Mask mask) {
   ++x.cluster.progress;
   for (Fragment& f : warp.fragments)  // a collective may have waited for these lanes only
     if (f.wait.kind == WaitKey::Kind::converge) f.wait = {}, warp.ready = true;
+  if (HappensBefore* order = order_of(x.cluster)) order->exit(warp, mask);
   barriers_after_exit(cta, warp);
   cluster_barrier_after_exit(x.cluster);
   if (!cta.done()) return true;

@@ -1,6 +1,7 @@
 // cp.async (not bulk), its groups, and the arrival that follows it: PTX ISA 9.7.9.25.3, 9.7.13.15.16.
 #include "emulator/async_groups.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/races.hpp"
 #include "emulator/text.hpp"
 
 #include <cstring>
@@ -37,6 +38,7 @@ class ThreadCopies final : public GroupedOp {
       std::uint8_t* to =
           memory.shared(agent, c.to, bytes, bytes, Access::write, Proxy::async, !generic_to, cta, offset);
       if (!to) break;
+      if (cluster.races != nullptr) cluster.races->copy_write(agent, *cta, offset, bytes, group_of(lane) + 1);
       std::uint64_t undefined = 0;
       if (c.read != 0) {
         const std::uint8_t* from = memory.global(agent, c.from, c.read, bytes, Access::read);
@@ -152,7 +154,19 @@ Flow run_commit(Exec& x) {
 }
 
 Flow run_wait(Exec& x) {
-  return wait_for_groups(x, copy_groups(x.warp)->cp_async, static_cast<std::uint32_t>(x.op.imm), false);
+  CopyGroups::Family& copies = copy_groups(x.warp)->cp_async;
+  const auto newest = static_cast<std::uint32_t>(x.op.imm);
+  const Flow flow = wait_for_groups(x, copies, newest, false);
+  if (flow != Flow::next) return flow;
+  for_lanes(x.mask, [&](int lane) {
+    std::uint32_t& committed = copies.committed[static_cast<unsigned>(lane)];
+    if (newest == kAllCopies) ++committed;  // wait_all commits what is open
+    const std::uint32_t pending = newest == kAllCopies ? 0 : newest;
+    if (x.cluster.races != nullptr && committed > pending)
+      x.cluster.races->order.copies_done(x.cluster.races->order.number_of(x.warp), static_cast<unsigned>(lane),
+                                         committed - pending);
+  });
+  return flow;
 }
 
 Result<void> decode_commit(Decoder& d) {
@@ -192,6 +206,7 @@ class ArriveAfterCopies final : public AsyncOp {
  public:
   Mask lanes = 0;
   std::array<std::uint32_t, kLanes> offsets{};  // of the objects, in the issuing CTA
+  std::array<std::uint32_t, kLanes> open{};     // the group of each lane's last copies
   std::shared_ptr<const CopyGroups> groups;
 
   bool ready(const Cluster&) const override {
@@ -203,7 +218,14 @@ class ArriveAfterCopies final : public AsyncOp {
     Agent agent = agent_of(*this, cluster, run);
     for (Mask m = lanes; m != 0; m &= m - 1) {
       agent.site.lane = __builtin_ctz(m);
-      if (!mbarrier_arrive(agent, agent.cta, offsets[static_cast<unsigned>(agent.site.lane)], 1, nullptr))
+      const auto lane = static_cast<unsigned>(agent.site.lane);
+      if (cluster.races != nullptr) {
+        HappensBefore& order = cluster.races->order;
+        const WaitKey key{WaitKey::Kind::mbarrier, cta, offsets[lane]};
+        order.arrive(key, agent.cta.warps[warp], Mask{1} << lane, false);
+        order.arrive_copies(key, order.number_of(cta, warp), lane, open[lane]);
+      }
+      if (!mbarrier_arrive(agent, agent.cta, offsets[lane], 1, nullptr))
         break;
     }
     return true;
@@ -238,6 +260,7 @@ Flow run_arrive(Exec& x) {
       return Flow::stop;
     if (x.op.a == 0 && !mbarrier_increment(agent, *cta, offset, 1)) return Flow::stop;
     op->offsets[static_cast<unsigned>(lane)] = offset;
+    op->open[static_cast<unsigned>(lane)] = op->groups->cp_async.committed[static_cast<unsigned>(lane)] + 1;
   }
   x.cluster.async->issue(std::move(op), x.run);
   return x.run.failed() ? Flow::stop : Flow::next;

@@ -63,9 +63,11 @@ Result<void> decode_fence(Decoder& d) {
       e.run = run_acquire_map;
     }
   } else {
-    e.flags = kStrong;
+    e.flags = kStrong | kFence;
     if (m.take("mbarrier_init")) e.run = run_wide_fence;
-    m.take_one({"sc", "acq_rel", "acquire", "release"});
+    const int order = m.take_one({"sc", "acq_rel", "acquire", "release"});
+    if (order != 2) e.flags |= kReleases;
+    if (order != 3) e.flags |= kAcquires;
   }
   m.take_one({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
   if (m.take_one({"cta", "cluster", "gpu", "gl", "sys"}) > 0 && e.run == run_nothing) e.run = run_wide_fence;

@@ -3,6 +3,7 @@
 #include "emulator/access.hpp"
 #include "emulator/fragments.hpp"
 #include "emulator/op_tensor.hpp"
+#include "emulator/races.hpp"
 
 #include <cstring>
 #include <string>
@@ -34,6 +35,10 @@ bool place_rows(const Exec& x, unsigned base, int matrices, Access access, Place
               x.kernel.info[x.op.info].text + " reaches an address that lies not in shared memory");
       return false;
     }
+  }
+  if (x.cluster.races != nullptr) {
+    x.cluster.races->one_by_one(x);
+    for (int i = 0; i < 8 * matrices; ++i) x.cluster.races->one(x, i, places[i], 16, access);
   }
   return true;
 }

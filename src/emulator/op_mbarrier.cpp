@@ -1,6 +1,7 @@
 // mbarrier.*: PTX ISA 9.7.13.15.
 #include "emulator/async_operands.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/happens_before.hpp"
 
 namespace ptxbench::emulator {
 namespace {
@@ -13,6 +14,7 @@ enum Flags : std::uint8_t {                                             // Op::c
   kDrop = 8,
   kNoComplete = 16,
   kParity = 32,
+  kRelaxed = 64,
 };
 
 // The object that @p lane names: address number 0, whose base is operand @p base and whose offset operand @p
@@ -79,8 +81,8 @@ Result<void> take_space(Decoder& d, Modifiers& m, Emit& e, bool cluster_allowed)
   if (!m.take("b64")) return d.bad("the type must be .b64");
   return {};
 }
-void take_ordering(Modifiers& m) {
-  m.take_one({"release", "acquire", "relaxed"});
+void take_ordering(Modifiers& m, Emit& e) {
+  if (m.take_one({"release", "acquire", "relaxed"}) == 2) e.c |= kRelaxed;
   m.take_one({"cta", "cluster"});
 }
 ptx::Space address_space(const Emit& e) {
@@ -99,7 +101,7 @@ Result<void> decode_step(Decoder& d) {
          : step == Step::inval     ? "inval"
          : step == Step::expect_tx ? "expect_tx"
                                    : "complete_tx");
-  if (kTransaction) take_ordering(m);
+  if (kTransaction) take_ordering(m, e);
   PTXBENCH_TRY(take_space(d, m, e, kTransaction));
   PTXBENCH_TRY(m.finish(d));
   PTXBENCH_TRY(d.expect_operands(step == Step::inval ? 1 : 2));
@@ -113,6 +115,17 @@ Result<void> decode_step(Decoder& d) {
   return d.emit(e, "mbarrier");
 }
 
+// Lanes of @p mask that name the same object as @p lane: all arrive, or wait, at once.
+Mask same_object(const Exec& x, Mask mask, int lane, unsigned base, unsigned offset_operand) {
+  const std::uint64_t address = address_of(x, 0, base, offset_operand, lane);
+  Mask same = 0;
+  for_lanes(mask, [&](int i) { same |= Mask{address_of(x, 0, base, offset_operand, i) == address} << i; });
+  return same;
+}
+WaitKey key_of(const Cta& cta, std::uint32_t offset) {
+  return {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset};
+}
+
 // --- arrive, arrive_drop
 // --------------------------------------------------------------------------------------
 
@@ -122,12 +135,18 @@ Flow run_arrive(Exec& x) {
   if (!defined(x, base, "the address of an mbarrier object")) return Flow::stop;
   if (has_count && !defined(x, base + 1, "the count of an arrival")) return Flow::stop;
   const Arrival how{(x.op.c & kDrop) != 0, (x.op.c & kNoComplete) != 0};
+  Mask told = 0;
   for (Mask m = x.mask; m != 0; m &= m - 1) {
     const int lane = __builtin_ctz(m);
     Agent agent = agent_of(x, lane);
     Cta* cta = nullptr;
     std::uint32_t offset = 0;
     if (!locate(x, agent, lane, base, offsets, cta, offset)) return Flow::stop;
+    if (HappensBefore* order = order_of(x.cluster); order != nullptr && (told >> lane & 1) == 0) {
+      const Mask same = same_object(x, m, lane, base, offsets);
+      told |= same;
+      order->arrive(key_of(*cta, offset), x.warp, same, (x.op.c & kRelaxed) != 0);
+    }
     std::uint32_t count = has_count ? x.src(base + 1)[lane] : 1;
     if ((x.op.c & kExpect) != 0) {
       // One step: the transaction first, so that the arrival sees it.
@@ -152,7 +171,7 @@ Result<void> decode_arrive(Decoder& d) {
   if (drop) e.c |= kDrop;
   const bool expect = m.take("expect_tx"), no_complete = m.take("noComplete");
   if (no_complete) e.c |= kNoComplete;
-  take_ordering(m);
+  take_ordering(m, e);
   PTXBENCH_TRY(take_space(d, m, e, true));
   PTXBENCH_TRY(m.finish(d));
   PTXBENCH_TRY(d.expect_operands(expect || no_complete ? 3 : 2, 3));
@@ -199,6 +218,8 @@ Flow run_wait(Exec& x) {
       if (parity ? !mbarrier_test_parity(agent, *cta, offset, static_cast<std::uint32_t>(what), previous_over)
                  : !mbarrier_test_state(agent, *cta, offset, what, previous_over))
         return Flow::stop;
+      if (HappensBefore* order = order_of(x.cluster); order != nullptr && previous_over)
+        order->wait(key_of(*cta, offset), x.warp, same_object(x, m, lane, 0, offsets), (x.op.c & kRelaxed) != 0);
       previous_address = address;
       previous_what = what;
     }
@@ -234,7 +255,7 @@ Result<void> decode_wait(Decoder& d) {
   e.run = run_wait;
   m.take(try_wait ? "try_wait" : "test_wait");
   const bool parity = m.take("parity");
-  take_ordering(m);
+  take_ordering(m, e);
   PTXBENCH_TRY(take_space(d, m, e, false));
   PTXBENCH_TRY(m.finish(d));
   PTXBENCH_TRY(d.expect_operands(3, try_wait ? 4 : 3));

@@ -1,5 +1,6 @@
 // ld, st, ldu and what only speaks to caches (prefetch, discard, applypriority).
 #include "emulator/access.hpp"
+#include "emulator/races.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -146,6 +147,10 @@ bool range_undefined(const Exec& x, const Place& p, unsigned bytes) {
                                        : x.grid.memory->global_undefined(p.at, bytes);
 }
 
+bool looks_for_races(const Exec& x, const Place& p) {
+  return p.kind == Place::Kind::shared && x.cluster.races != nullptr;
+}
+
 constexpr std::uint64_t kNear = 16 << 10;  // bytes
 
 std::uint64_t lowest(Mask mask, const std::uint64_t address[kLanes]) {
@@ -157,7 +162,7 @@ std::uint64_t lowest(Mask mask, const std::uint64_t address[kLanes]) {
 // Where the lanes of x.mask lie within kNear of one another, all defined, one check does for all: where the
 // lowest lies. Null, and nothing raised, where each lane takes a look of its own.
 const std::uint8_t* resolve_near(const Exec& x, Where where, const std::uint64_t address[kLanes],
-                                 unsigned bytes) {
+                                 unsigned bytes, Place& p) {
   std::uint64_t low = UINT64_MAX, high = 0, bits = 0;
   for_lanes(x.mask, [&](int i) {
     low = std::min(low, address[i]);
@@ -165,7 +170,6 @@ const std::uint8_t* resolve_near(const Exec& x, Where where, const std::uint64_t
     bits |= address[i];
   });
   if (high - low > kNear || (bits & (bytes - 1)) != 0) return nullptr;
-  Place p;
   const auto span = static_cast<unsigned>(high - low + bytes);
   const std::uint8_t* data = resolve_range(x, where, low, span, bytes, Access::read, p);
   return data != nullptr && !range_undefined(x, p, span) ? data : nullptr;
@@ -184,6 +188,8 @@ Flow run_load(Exec& x) {
     Place p;
     const std::uint8_t* data = resolve_range(x, where, address[0], total * kLanes, total, Access::read, p);
     if (data != nullptr && !range_undefined(x, p, total * kLanes)) {
+      if (looks_for_races(x, p))
+        x.cluster.races->contiguous(x, *p.cta, static_cast<std::uint32_t>(p.at), total, Access::read);
       if (total == 4 && lane == Lane::b32) {
         std::memcpy(x.dst(0), data, 4 * kLanes);
       } else if (total == 8 && lane == Lane::b64) {
@@ -200,8 +206,11 @@ Flow run_load(Exec& x) {
     }
   }
 
-  if (const std::uint8_t* data = resolve_near(x, where, address, total); data != nullptr) {
+  Place near;
+  if (const std::uint8_t* data = resolve_near(x, where, address, total, near); data != nullptr) {
     const std::uint64_t low = lowest(x.mask, address);
+    if (looks_for_races(x, near))
+      x.cluster.races->near(x, *near.cta, static_cast<std::uint32_t>(near.at), address, low, total, Access::read);
     for (unsigned k = 0; k < n; ++k) {
       if (x.operand(k) == kNoOperand) continue;
       load_element(x, k, lane, x.mask, [&](unsigned i) { return data + (address[i] - low) + k * each; });
@@ -212,6 +221,7 @@ Flow run_load(Exec& x) {
 
   Place place[kLanes];
   if (!resolve_lanes(x, where, address, total, total, Access::read, place)) return Flow::stop;
+  if (x.cluster.races != nullptr) x.cluster.races->scattered(x, place, total, Access::read);
   std::uint64_t undefined[kLanes];
   std::uint64_t any = 0;
   for_lanes(x.mask, [&](int i) { any |= undefined[i] = undefined_at(x, place[i], total); });
@@ -245,6 +255,8 @@ Flow run_store(Exec& x) {
     Place p;
     std::uint8_t* data = resolve_range(x, where, address[0], total * kLanes, total, Access::write, p);
     if (data != nullptr) {
+      if (looks_for_races(x, p))
+        x.cluster.races->contiguous(x, *p.cta, static_cast<std::uint32_t>(p.at), total, Access::write);
       if (total == 4 && lane == Lane::b32) {
         std::memcpy(data, x.src(1), 4 * kLanes);
       } else if (total == 8 && lane == Lane::b64) {
@@ -265,6 +277,7 @@ Flow run_store(Exec& x) {
 
   Place place[kLanes];
   if (!resolve_lanes(x, where, address, total, total, Access::write, place)) return Flow::stop;
+  if (x.cluster.races != nullptr) x.cluster.races->scattered(x, place, total, Access::write);
   for (unsigned k = 0; k < n; ++k) {
     store_element(x, k + 1, lane, x.mask, [&](unsigned i) { return place[i].data + k * each; });
   }
@@ -387,6 +400,7 @@ Result<void> decode_load(Decoder& d) {
   e.flags = kNone;
   if (f.order.strong) {
     e.flags |= kPoll | kStrong;
+    if (f.order.acquire) e.flags |= kAcquires;
     if (f.order.beyond_cluster && (where == Where::global || where == Where::generic))
       e.flags |= kCommunicates;
   }
@@ -413,6 +427,7 @@ Result<void> decode_store(Decoder& d) {
   e.flags = kNone;
   if (where != Where::local && where != Where::parameter) e.flags |= kSideEffect;
   if (f.order.strong) e.flags |= kStrong;
+  if (f.order.release) e.flags |= kReleases;
   if (f.order.beyond_cluster && (where == Where::global || where == Where::generic)) e.flags |= kCommunicates;
   return d.emit(e, family_of(where, false));
 }

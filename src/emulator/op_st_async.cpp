@@ -2,6 +2,7 @@
 // red.async. PTX ISA 9.7.9.13, 9.7.13.9.
 #include "emulator/async_copy.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/races.hpp"
 #include "emulator/tma.hpp"
 #include "emulator/text.hpp"
 
@@ -35,6 +36,9 @@ class RemoteStores final : public AsyncOp {
           cluster.grid->memory->shared(agent, s.to, bytes, align, reduction ? Access::atomic : Access::write,
                                        Proxy::generic, false, cta, offset);
       if (!to) break;
+      if (cluster.races != nullptr)
+        cluster.races->async_write(agent, *cta, offset, bytes, owner_of(agent, s.barrier, false), s.barrier & 0xffffff,
+                                   reduction.has_value());
       std::uint64_t undefined = s.undefined;
       if (reduction) {
         reduce(reduction->op, reduction->type, to, s.value.data(), bytes);

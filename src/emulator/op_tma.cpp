@@ -2,6 +2,7 @@
 // PTX ISA 9.7.9.27.
 #include "emulator/async_copy.hpp"
 #include "emulator/overwrites.hpp"
+#include "emulator/races.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
 #include "emulator/text.hpp"
@@ -26,6 +27,17 @@ struct Box {
   }
 };
 
+// Calls f(offset, bytes) for what a box covers in shared memory: all of it where its rows leave no gaps.
+template <class F>
+void for_pieces(const TensorMap& map, const BoxShape& s, std::uint32_t offset, F&& f) {
+  if (s.footprint == s.bytes) {
+    f(offset, s.bytes);
+    return;
+  }
+  for (std::uint32_t r = 0; r < s.rows; ++r)
+    for (std::uint32_t c = 0; c < s.inner_bytes; c += 16) f(swizzled(map.swizzle, offset + r * s.pitch + c), 16u);
+}
+
 class TmaLoad final : public AsyncOp {
  public:
   Box box;
@@ -43,6 +55,11 @@ class TmaLoad final : public AsyncOp {
       if (!cluster.grid->memory->shared(agent, to, box.shape.footprint, 128, Access::write, Proxy::async,
                                         target.own, cta, offset))
         return false;
+      if (cluster.races != nullptr)
+        for_pieces(box.map, box.shape, offset, [&](std::uint32_t at, std::uint32_t bytes) {
+          cluster.races->async_write(agent, *cta, at, bytes, owner_of(agent, barrier, target.own), barrier & 0xffffff,
+                                     false);
+        });
       box_to_shared(*cta, offset, box.map, box.shape, data, undefined);
       return signal(agent, barrier, target.own, box.shape.bytes);
     });
@@ -73,6 +90,10 @@ class TmaStore final : public GroupedOp {
       }
       // With gaps between rows the others of their granules may be written.
       if (box.shape.footprint == box.shape.bytes) reads_source(note_store_read(agent, *cta, offset, box.shape.bytes));
+      if (cluster.races != nullptr)
+        for_pieces(box.map, box.shape, offset, [&](std::uint32_t at, std::uint32_t bytes) {
+          cluster.races->async_read(agent, *cta, at, bytes);
+        });
       box_from_shared(*cta, offset, box.map, box.shape, data_, undefined_);
       touches_ctas = 0;
       source_read(cluster);

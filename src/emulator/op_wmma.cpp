@@ -3,6 +3,7 @@
 #include "emulator/access.hpp"
 #include "emulator/fragments.hpp"
 #include "emulator/op_tensor.hpp"
+#include "emulator/races.hpp"
 
 #include <cstring>
 #include <string>
@@ -55,6 +56,7 @@ bool visit(const Exec& x, unsigned base, Access access, F&& f) {
   int elements = wmma_registers(shape, form.matrix, bits, form.copies) * packed;
   if (form.copies && access == Access::read)
     elements = (form.matrix == WmmaMatrix::a ? shape.m : shape.n) * shape.k / 32;
+  if (x.cluster.races != nullptr) x.cluster.races->one_by_one(x);
   Span span;
   for (int l = 0; l < 32; ++l) {
     if ((x.mask >> l & 1) == 0) continue;
@@ -65,6 +67,7 @@ bool visit(const Exec& x, unsigned base, Access access, F&& f) {
       const std::uint64_t where = addresses_of_lanes[l] + (outer * strides[l] + inner) * form.bytes;
       Place place;
       if (!resolve(x, form.where, where, l, form.bytes, form.bytes, access, span, place)) return false;
+      if (x.cluster.races != nullptr) x.cluster.races->one(x, l, place, form.bytes, access);
       if (!f(e / packed, e % packed * bits, l, place)) return false;
     }
   }

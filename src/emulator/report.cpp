@@ -128,7 +128,7 @@ void Report::add(const std::shared_ptr<const Kernel>& kernel, const Run& run) {
     finding.grade = remark.hazard ? EmulatorFinding::Grade::hazard : EmulatorFinding::Grade::note;
     finding.times = remark.times;
     const auto known = std::find_if(remarks_.begin(), remarks_.end(), [&](const EmulatorFinding& other) {
-      return other.code == finding.code && other.kernel == finding.kernel && other.ptx_line == finding.ptx_line &&
+      return other.code == finding.code && other.grade == finding.grade && other.kernel == finding.kernel && other.ptx_line == finding.ptx_line &&
              other.instruction == finding.instruction;
     });
     if (known != remarks_.end()) known->times += finding.times;

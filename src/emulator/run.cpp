@@ -29,7 +29,7 @@ void Run::keep_undefined_read(const Site& site) {
 void Run::remark(bool hazard, std::string_view code, const Site& site, std::string message) {
   constexpr std::size_t kMost = 1000;  // kinds at different instructions
   for (Remark& r : remarks) {
-    if (r.site.op != site.op || r.code != code) continue;
+    if (r.site.op != site.op || r.code != code || r.hazard != hazard) continue;
     ++r.times;
     return;
   }

@@ -2,6 +2,7 @@
 #include "emulator/schedule.hpp"
 
 #include "emulator/memory.hpp"
+#include "emulator/happens_before.hpp"
 #include "emulator/vector_clocks.hpp"
 #include "emulator/wgmma.hpp"
 
@@ -167,6 +168,20 @@ bool ClusterRunner::settle_in_flight(Warp& warp, Fragment& f, const Op& op) {
   return false;
 }
 
+// A strong access, or a fence, has been executed.
+void ClusterRunner::synchronise(Warp& warp, const Op& op, Mask mask) {
+  if (cluster_.clocks != nullptr) cluster_.clocks->access(warp.cta->rank, warp.index);
+  HappensBefore* const order = order_of(cluster_);
+  if (order == nullptr) return;
+  const bool acquires = (op.flags & kAcquires) != 0, releases = (op.flags & kReleases) != 0;
+  if ((op.flags & kFence) != 0) {
+    order->fence(warp, mask, acquires, releases);
+  } else {
+    order->strong_access(warp, mask, (op.flags & kPoll) != 0, (op.flags & kSideEffect) != 0, acquires,
+                                        releases);
+  }
+}
+
 void ClusterRunner::propagate(Warp& warp, const Op& op, Mask mask) {
   const Operand* o = kernel_.operands.data() + op.first_operand;
   const Operand* const sources = o + op.destinations;
@@ -261,7 +276,7 @@ bool ClusterRunner::turn(Warp& warp, std::uint32_t quantum) {
       ++steps, ++cluster_.clock;
       f.pc = pc + 1;
       if ((op.flags & (kSideEffect | kPoll | kStrong)) != 0) {
-        if ((op.flags & kStrong) != 0 && cluster_.clocks != nullptr) cluster_.clocks->access(cta.rank, warp.index);
+        if ((op.flags & kStrong) != 0) synchronise(warp, op, mask);
         if ((op.flags & kSideEffect) != 0 && ((op.flags & kPoll) == 0 || !kernel_.info[op.info].in_spin_loop))
           ++cluster_.progress;  // an atomic that a loop waits with is none
         f.polled = f.polled || (op.flags & kPoll) != 0;

@@ -57,6 +57,7 @@ class ClusterRunner {
   bool stuck(Warp& warp);
   void reset(Cta& cta, std::uint64_t linear_id);
   void propagate(Warp& warp, const Op& op, Mask mask);
+  void synchronise(Warp& warp, const Op& op, Mask mask);
   bool within_limits();
   bool awaited(const AsyncOp& op) const;
 

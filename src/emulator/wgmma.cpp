@@ -5,6 +5,7 @@
 #include "emulator/memory.hpp"
 #include "emulator/op_tensor.hpp"
 #include "emulator/overwrites.hpp"
+#include "emulator/races.hpp"
 #include "emulator/run.hpp"
 #include "emulator/text.hpp"
 
@@ -55,6 +56,7 @@ bool read_operand(Agent& agent, const WgmmaOp& op, std::uint64_t descriptor, boo
   if (cta.track != nullptr && !cta.track->written.empty())
     for (int i = 0; i < count; ++i) note_async_read(agent, cta, chunks[i], 16);
   note_wgmma_read(agent, cta, op.group, op.number, chunks, count);
+  if (agent.cluster.races != nullptr) agent.cluster.races->wgmma_read(agent, cta, op.group, chunks, count);
   if (!cta.shared_undefined.empty())
     for (int i = 0; i < count; ++i)
       if ((cta.shared_undefined[chunks[i] / 64] >> (chunks[i] % 64) & 0xffff) != 0) {

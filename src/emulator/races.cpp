@@ -1,0 +1,509 @@
+#include "emulator/races.hpp"
+
+#include "emulator/access.hpp"
+#include "emulator/clones.hpp"
+#include "emulator/mbarrier.hpp"
+#include "emulator/overwrites.hpp"
+#include "emulator/run.hpp"
+#include "emulator/text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace ptxbench::emulator {
+namespace {
+
+using Kind = HappensBefore::Kind;
+using Event = HappensBefore::Event;
+
+constexpr unsigned kWhoBits = 28;
+constexpr std::uint32_t who_of(Kind kind, std::uint32_t index) {
+  return static_cast<std::uint32_t>(kind) << kWhoBits | index;
+}
+constexpr Kind kind_of(std::uint32_t who) { return static_cast<Kind>(who >> kWhoBits); }
+constexpr std::uint32_t index_of(std::uint32_t who) { return who & ((1u << kWhoBits) - 1); }
+constexpr std::uint32_t number_of(std::uint32_t stamp) { return stamp >> 6; }
+
+// Whether all of the cells were written by @p who, with stamps up to @p limit.
+PTXBENCH_CLONES
+bool all_within(const std::uint32_t* who, const std::uint32_t* stamps, std::uint32_t count, std::uint32_t by,
+                std::uint32_t limit) {
+  std::uint32_t bad = 0;
+  for (std::uint32_t i = 0; i < count; ++i) bad |= (who[i] ^ by) | static_cast<std::uint32_t>(stamps[i] > limit);
+  return bad == 0;
+}
+PTXBENCH_CLONES
+bool all_up_to(const std::uint32_t* stamps, std::uint32_t count, std::uint32_t limit) {
+  std::uint32_t bad = 0;
+  for (std::uint32_t i = 0; i < count; ++i) bad |= static_cast<std::uint32_t>(stamps[i] > limit);
+  return bad == 0;
+}
+
+unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(__builtin_ctz(power)); }
+
+}  // namespace
+
+HappensBefore* order_of(const Cluster& cluster) {
+  return cluster.races != nullptr ? &cluster.races->order : nullptr;
+}
+
+void Races::reset(const Cluster& cluster) {
+  cluster_ = &cluster;
+  order.reset(cluster);
+  ++generation_;
+  off_ = false;
+  pages_.resize(cluster.ctas.size());
+  for (std::size_t r = 0; r < pages_.size(); ++r) pages_[r].resize((cluster.ctas[r]->shared.size() >> kPageBits) + 1);
+  logs_.resize(order.warps());
+  made_.clear();
+  copied_.clear();
+  seen_.clear();
+}
+
+// --- cells
+// ----------------------------------------------------------------------------------------------------
+
+void Races::refine(Page& p, unsigned shift) {
+  const unsigned by = p.shift - shift;
+  const auto spread = [&](std::vector<std::uint32_t>& v) {
+    if (v.empty()) return;
+    std::vector<std::uint32_t> fine(v.size() << by);
+    for (std::size_t i = 0; i < fine.size(); ++i) fine[i] = v[i >> by];
+    v.swap(fine);
+  };
+  spread(p.who);
+  spread(p.stamps);
+  for (Reads& r : p.reads) spread(r.stamps);
+  p.shift = shift;
+}
+
+Races::Page& Races::page(const Cta& where, std::uint32_t offset, unsigned shift) {
+  Page& p = pages_[where.rank][offset >> kPageBits];
+  if (p.generation != generation_) {
+    p.generation = generation_;
+    p.who.assign(p.cells(), 0);
+    p.stamps.assign(p.cells(), 0);
+    for (const std::uint32_t w : p.readers) {
+      p.reads[w].last = 0;
+      std::fill(p.reads[w].stamps.begin(), p.reads[w].stamps.end(), 0);
+    }
+    p.readers.clear();
+    p.reads.resize(order.warps());
+  }
+  if (shift < p.shift) refine(p, shift);
+  return p;
+}
+
+void Races::log(std::uint32_t warp, std::uint32_t number, std::uint32_t op) {
+  constexpr std::size_t kMost = 1 << 14;
+  std::vector<std::uint32_t>& ops = logs_[warp].ops;
+  if (ops.size() <= number && ops.size() < kMost) ops.resize(std::max<std::size_t>(64, 2 * ops.size()), UINT32_MAX);
+  ops[number & (ops.size() - 1)] = op;
+}
+
+Races::Doing Races::begin(const Exec& x, Access access) {
+  Doing d;
+  d.warp = order.number_of(x.warp);
+  const std::uint32_t number = order.next_access(d.warp);
+  if (number > kMostAccesses) off_ = true;
+  d.access = access;
+  d.strong = access == Access::atomic || (x.op.flags & kStrong) != 0;
+  d.who = who_of(Kind::access, d.warp);
+  d.stamp = number << 6 | (d.strong ? kStrongBit : 0);
+  d.run = &x.run;
+  d.grid = &x.grid;
+  d.site = x.site();
+  log(d.warp, number, d.site.op);
+  return d;
+}
+
+std::uint32_t Races::limit(std::uint32_t warp, std::uint32_t who) const {
+  const HappensBefore::Clock& c = order.known(warp);
+  const std::uint32_t i = index_of(who);
+  switch (kind_of(who)) {
+    case Kind::access:
+    case Kind::whole:
+      return i < c.accesses.size() ? c.accesses[i].low << 6 | 63 : 0;
+    case Kind::copy:
+      return i < c.copies.size() ? c.copies[i].low << 6 | 63 : 0;
+    case Kind::async:
+      return i < c.phases.size() && c.phases[i] != 0 ? (c.phases[i] - 1) << 6 | 63 : 0;
+  }
+  return 0;
+}
+
+Event Races::event_of(std::uint32_t who, std::uint32_t stamp) {
+  return {kind_of(who), index_of(who), number_of(stamp), stamp & 31};
+}
+
+// What was written in a cell before the access that begins now.
+void Races::after_write(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell) {
+  const std::uint32_t who = p.who[cell], stamp = p.stamps[cell];
+  if (stamp == 0 || (d.strong && (stamp & kStrongBit) != 0)) return;
+  if (order.knows(d.warp, d.lane, event_of(who, stamp))) return;
+  // Another lane of the same instruction.
+  if (who == d.who && number_of(stamp) == number_of(d.stamp)) return;
+  race(d, where, page_offset + (cell << p.shift), who, stamp, true);
+}
+
+void Races::after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
+                        std::uint32_t count, unsigned lane, unsigned lane_shift) {
+  for (const std::uint32_t w : p.readers) {
+    const Reads& r = p.reads[w];
+    const std::uint32_t known = order.known(d.warp).accesses[w].low;
+    if (r.last <= known || all_up_to(r.stamps.data() + first, count, known << 6 | 63)) continue;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t stamp = r.stamps[first + i];
+      if (stamp <= (known << 6 | 63) || (d.strong && (stamp & kStrongBit) != 0)) continue;
+      d.lane = static_cast<int>(lane + (i >> lane_shift));
+      const std::uint32_t who = who_of(Kind::access, w);
+      if (who == d.who && number_of(stamp) == number_of(d.stamp)) continue;
+      if (!order.knows(d.warp, d.lane, event_of(who, stamp)))
+        race(d, where, page_offset + ((first + i) << p.shift), who, stamp, false);
+    }
+  }
+}
+
+// Cells [first, first + count); lane @p lane + (i >> lane_shift) accesses number i of them.
+void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first, std::uint32_t count,
+                  unsigned lane, unsigned lane_shift) {
+  std::uint32_t* const who = p.who.data() + first;
+  std::uint32_t* const stamps = p.stamps.data() + first;
+  if (!all_within(who, stamps, count, who[0], limit(d.warp, who[0]))) {
+    std::uint32_t good_who = UINT32_MAX, good = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (who[i] != good_who) good_who = who[i], good = limit(d.warp, good_who);
+      if (stamps[i] <= good) continue;
+      const unsigned l = lane + (i >> lane_shift);
+      if (who[i] == d.who && (stamps[i] & 31) == l) continue;
+      d.lane = static_cast<int>(l);
+      after_write(d, where, p, page_offset, first + i);
+    }
+  }
+  if (d.access == Access::read) {
+    Reads& r = p.reads[d.warp];
+    if (r.last == 0) {
+      p.readers.push_back(d.warp);
+      if (r.stamps.size() != p.cells()) r.stamps.assign(p.cells(), 0);
+    }
+    r.last = number_of(d.stamp);
+    std::uint32_t* const to = r.stamps.data() + first;
+    for (std::uint32_t i = 0; i < count; ++i) to[i] = d.stamp | (lane + (i >> lane_shift));
+    return;
+  }
+  after_reads(d, where, p, page_offset, first, count, lane, lane_shift);
+  if (lane_shift == 31) {
+    // Several lanes of one instruction that write the same bytes count as one.
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool again = stamps[i] != 0 && index_of(who[i]) == d.warp && number_of(stamps[i]) == number_of(d.stamp) &&
+                         (kind_of(who[i]) == Kind::access || kind_of(who[i]) == Kind::whole);
+      who[i] = again && kind_of(d.who) == Kind::access ? who_of(Kind::whole, d.warp) : d.who;
+      stamps[i] = d.stamp | lane;
+    }
+    return;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    who[i] = d.who;
+    stamps[i] = d.stamp | (lane + (i >> lane_shift));
+  }
+}
+
+void Races::contiguous(const Exec& x, Cta& where, std::uint32_t offset, unsigned each, Access access) {
+  if (full()) return;
+  Doing d = begin(x, access);
+  if (access == Access::write) d.storing = &x;
+  d.starts = offset;
+  const unsigned wide = log2_of(each), shift = std::min(wide, kLargest);
+  const std::uint32_t end = offset + each * kLanes;
+  for (std::uint32_t at = offset; at < end;) {
+    Page& p = page(where, at, shift);
+    const std::uint32_t in_page = at & (kPage - 1), bytes = std::min(kPage - in_page, end - at);
+    range(d, where, p, at - in_page, in_page >> p.shift, bytes >> p.shift, (at - offset) >> wide, wide - p.shift);
+    at += bytes;
+  }
+}
+
+// One lane; the bytes lie in one page where there are no more than 16.
+void Races::lane_touches(Doing& d, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
+  const unsigned shift = std::min(kLargest, log2_of(offset | bytes | kPage));
+  const auto lane = static_cast<unsigned>(d.lane);
+  for (const std::uint32_t end = offset + bytes; offset < end;) {
+    Page& p = page(where, offset, shift);
+    const std::uint32_t in_page = offset & (kPage - 1), n = std::min(kPage - in_page, end - offset);
+    range(d, where, p, offset - in_page, in_page >> p.shift, n >> p.shift, lane, 31);
+    offset += n;
+  }
+}
+
+void Races::scattered(const Exec& x, const Place place[kLanes], unsigned bytes, Access access) {
+  if (full()) return;
+  Doing d = begin(x, access);
+  if (access == Access::write) d.storing = &x;
+  for_lanes(x.mask, [&](int i) {
+    const Place& to = place[i];
+    if (to.kind != Place::Kind::shared) return;
+    d.lane = i;
+    d.starts = static_cast<std::uint32_t>(to.at);
+    lane_touches(d, *to.cta, d.starts, bytes);
+  });
+}
+
+void Races::near(const Exec& x, Cta& where, std::uint32_t from, const std::uint64_t address[kLanes], std::uint64_t lowest,
+                 unsigned bytes, Access access) {
+  if (full()) return;
+  Doing d = begin(x, access);
+  std::uint64_t before = UINT64_MAX;
+  for_lanes(x.mask, [&](int i) {
+    if (address[i] == before) return;  // read by the lane before too
+    before = address[i];
+    d.lane = i;
+    d.starts = from + static_cast<std::uint32_t>(address[i] - lowest);
+    lane_touches(d, where, d.starts, bytes);
+  });
+}
+
+void Races::one_by_one(const Exec& x) { one_number_ = begin(x, Access::read).stamp; }
+
+void Races::one(const Exec& x, int lane, const Place& place, unsigned bytes, Access access) {
+  if (place.kind != Place::Kind::shared || full()) return;
+  Doing d;
+  d.warp = order.number_of(x.warp);
+  d.access = access;
+  d.who = who_of(Kind::access, d.warp);
+  d.stamp = one_number_;
+  d.lane = lane;
+  d.run = &x.run;
+  d.grid = &x.grid;
+  d.site = x.site();
+  d.starts = static_cast<std::uint32_t>(place.at);
+  lane_touches(d, *place.cta, d.starts, bytes);
+}
+
+// --- asynchronous operations
+// ----------------------------------------------------------------------------------
+
+void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, const Cta& owner,
+                        std::uint32_t barrier, bool reduces) {
+  if (full() || agent.site.warp < 0) return;
+  const std::uint32_t number =
+      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), barrier});
+  const std::uint32_t phase = order.phase(number);
+  if (copied_.size() <= number) copied_.resize(number + 1);
+  std::vector<Copied>& last = copied_[number];
+  if (last.empty() || last.back().phase != phase || last.back().site.op != agent.site.op) {
+    constexpr std::size_t kKept = 8;
+    if (last.size() == kKept) last.erase(last.begin());
+    last.push_back({phase, agent.site});
+  }
+  Doing d;
+  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  d.access = Access::write;
+  d.strong = reduces;
+  d.who = who_of(Kind::async, number);
+  d.stamp = phase << 6 | (reduces ? kStrongBit : 0);
+  if (d.stamp == 0) d.stamp = 1;  // 0 is nobody
+  d.lane = agent.site.lane;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
+  d.starts = offset;
+  const unsigned shift = std::min(kLargest, log2_of(offset | bytes | kPage));
+  for (const std::uint32_t end = offset + bytes; offset < end;) {
+    Page& p = page(where, offset, shift);
+    const std::uint32_t in_page = offset & (kPage - 1), n = std::min(kPage - in_page, end - offset);
+    const std::uint32_t first = in_page >> p.shift, count = n >> p.shift;
+    std::uint32_t good_who = UINT32_MAX, good = 0;
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      if (p.who[i] == good_who && p.stamps[i] <= good) continue;
+      good_who = p.who[i], good = limit(d.warp, good_who);
+      // Several copies into one phase of a barrier may share a cell's neighbourhood, never a byte.
+      if (p.stamps[i] > good) after_write(d, where, p, offset - in_page, i);
+    }
+    const int lane = d.lane;
+    after_reads(d, where, p, offset - in_page, first, count, static_cast<unsigned>(std::max(lane, 0)), 31);
+    d.lane = lane;
+    std::fill_n(p.who.begin() + first, count, d.who);
+    std::fill_n(p.stamps.begin() + first, count, d.stamp);
+    offset += n;
+  }
+}
+
+void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, std::uint32_t group) {
+  if (full() || agent.site.warp < 0) return;
+  Doing d;
+  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  d.access = Access::write;
+  d.who = who_of(Kind::copy, d.warp);
+  d.stamp = group << 6;
+  d.lane = agent.site.lane;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
+  d.starts = offset;
+  lane_touches(d, where, offset, bytes);
+}
+
+void Races::async_read(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
+  if (full() || agent.site.warp < 0) return;
+  Doing d;
+  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  d.who = who_of(Kind::access, d.warp);
+  d.lane = agent.site.lane;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
+  std::uint32_t good_who = UINT32_MAX, good = 0;
+  for (const std::uint32_t end = offset + bytes; offset < end;) {
+    const Page& p = page(where, offset, kLargest);
+    const std::uint32_t in_page = offset & (kPage - 1), n = std::min(kPage - in_page, end - offset);
+    for (std::uint32_t i = in_page >> p.shift; i <= (in_page + n - 1) >> p.shift; ++i) {
+      if (p.who[i] == good_who && p.stamps[i] <= good) continue;
+      good_who = p.who[i], good = limit(d.warp, good_who);
+      if (p.stamps[i] > good) after_write(d, where, p, offset - in_page, i);
+    }
+    offset += n;
+  }
+}
+
+void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks, int count) {
+  if (full()) return;
+  Doing d;
+  d.lane = -1;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
+  // The whole warpgroup issues it: each of its warps has to know what is read.
+  std::uint32_t good_who = UINT32_MAX, good_stamp = 0;
+  for (int i = 0; i < count; ++i) {
+    const Page& p = page(where, chunks[i], kLargest);
+    const std::uint32_t in_page = chunks[i] & (kPage - 1);
+    for (std::uint32_t cell = in_page >> p.shift; cell <= (in_page + 15) >> p.shift; ++cell) {
+      if (p.who[cell] == good_who && p.stamps[cell] == good_stamp) continue;
+      good_who = p.who[cell], good_stamp = p.stamps[cell];
+      for (std::uint32_t w = 4 * group; w < 4 * group + 4; ++w) {
+        d.warp = order.number_of(where.rank, w);
+        d.who = who_of(Kind::access, d.warp);
+        if (good_stamp > limit(d.warp, good_who)) after_write(d, where, p, chunks[i] - in_page, cell);
+      }
+    }
+  }
+}
+
+// --- mbarrier objects
+// -----------------------------------------------------------------------------------------
+
+void Races::barrier_made(const Agent& agent, const Cta& owner, std::uint32_t offset) {
+  if (agent.site.warp < 0) return;
+  const std::uint32_t number =
+      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
+  if (made_.size() <= number) made_.resize(number + 1);
+  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  const std::uint32_t access = order.next_access(warp);
+  if (access > kMostAccesses) off_ = true;
+  log(warp, access, agent.site.op);
+  made_[number] = {who_of(Kind::access, warp),
+                   access << 6 | static_cast<std::uint32_t>(std::max(agent.site.lane, 0)), agent.site.op};
+}
+
+void Races::barrier_used(const Agent& agent, const Cta& owner, std::uint32_t offset) {
+  if (agent.site.warp < 0 || full()) return;
+  const std::uint32_t number =
+      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
+  if (made_.size() <= number || made_[number].stamp == 0) return;
+  const Made made = made_[number];
+  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  const Event event = event_of(made.who, made.stamp);
+  if (made.stamp <= limit(warp, made.who) || order.knows(warp, agent.site.lane, event)) return;
+  Doing d;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
+  d.warp = warp;
+  Site site = agent.site;
+  site.op = made.op;
+  site.warp = static_cast<std::int32_t>(index_of(made.who) % owner.warps.size());
+  site.cta = static_cast<std::int64_t>(
+      cluster_->ctas[index_of(made.who) / owner.warps.size()]->linear_id);
+  const bool lanes_only = order.knows_roughly(warp, event);
+  found(d, made.op, lanes_only,
+        "uses " + mbarrier_name(owner, offset) + ", which " + who_at(*agent.grid.kernel, site) +
+            " initialises, and nothing orders the two");
+}
+
+// --- reports
+// --------------------------------------------------------------------------------------------------
+
+Site Races::site_of(std::uint32_t who, std::uint32_t stamp) const {
+  Site site;
+  const std::uint32_t index = index_of(who), number = number_of(stamp);
+  if (kind_of(who) == Kind::async) {
+    if (index < copied_.size())
+      for (const Copied& c : copied_[index])
+        if (c.phase == number) site = c.site;
+    return site;
+  }
+  const std::size_t warps = cluster_->ctas.front()->warps.size();
+  site.cta = static_cast<std::int64_t>(cluster_->ctas[index / warps]->linear_id);
+  site.warp = static_cast<std::int32_t>(index % warps);
+  site.lane = static_cast<std::int32_t>(stamp & 31);
+  const std::vector<std::uint32_t>& ops = logs_[index].ops;
+  if (kind_of(who) != Kind::copy && !ops.empty()) site.op = ops[number & (ops.size() - 1)];
+  return site;
+}
+
+void Races::found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::string text) {
+  const std::pair<std::uint32_t, std::uint32_t> pair(d.site.op, other_op);
+  if (std::find(seen_.begin(), seen_.end(), pair) != seen_.end()) return;
+  seen_.push_back(pair);
+  text += lanes_only ? ": lanes of one warp are ordered by bar.warp.sync (__syncwarp), or by a barrier of the CTA, and "
+                       "there is none between them"
+                     : ": no barrier, and no release and acquire, between them";
+  d.run->remark(true, "shared_memory_race", d.site, std::move(text));
+}
+
+void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t by, std::uint32_t stamp,
+                 bool was_write) {
+  if (full()) return;
+  if (d.storing != nullptr && was_write) {
+    // The same bytes again are no matter.
+    const Exec& x = *d.storing;
+    const unsigned n = x.op.a, each = x.op.b;
+    const auto lane = static_cast<unsigned>(d.lane);
+    std::uint32_t at = d.starts;
+    if (x.mask == ~Mask{0} && d.lane >= 0 && offset >= d.starts + n * each) at += lane * n * each;
+    bool same = true;
+    for (unsigned k = 0; k < n && each <= 8; ++k) {
+      std::uint8_t value[8];
+      if (each == 8) {
+        std::memcpy(value, x.src64(k + 1) + lane, 8);
+      } else {
+        std::memcpy(value, x.src(k + 1) + lane, 4);
+      }
+      same = same && std::memcmp(value, where.shared.data() + at + k * each, each) == 0;
+    }
+    if (same && each <= 8) return;
+  }
+  const Event event = event_of(by, stamp);
+  const Site other = site_of(by, stamp);
+  if (std::find(seen_.begin(), seen_.end(), std::pair(d.site.op, other.op)) != seen_.end()) return;
+  const bool lanes_only = order.knows_roughly(d.warp, event);
+  std::string text = std::string(d.access == Access::read ? "reads" : d.access == Access::write ? "writes" : "updates") +
+                     " shared memory at " + shared_place(where, offset) + " of CTA " + std::to_string(where.linear_id) +
+                     ", which ";
+  const Grid& grid = *d.grid;
+  if (event.kind == Kind::async) {
+    const WaitKey& key = order.key_of(event.index);
+    text += "an asynchronous operation of " + who_at(*grid.kernel, other) + " writes, and no wait for phase " +
+            std::to_string(event.number) + " of " + mbarrier_name(*cluster_->ctas[key.cta], key.address) +
+            ", which it signals, comes before this";
+  } else if (event.kind == Kind::copy) {
+    text += "a cp.async of " + who_at(*grid.kernel, other) +
+            " writes, and no cp.async.wait_group for it comes before this (in that thread, with a barrier behind it)";
+  } else {
+    text += who_at(*grid.kernel, other) + (was_write ? " writes" : " reads") + ", and nothing orders the two";
+  }
+  found(d, other.op, lanes_only, std::move(text));
+}
+
+}  // namespace ptxbench::emulator
