@@ -162,10 +162,11 @@ void HappensBefore::arrive_copies(const WaitKey& key, std::uint32_t warp, unsign
   joined(barriers_[barrier(key)].under_way.copies, warp, {0, group, Mask{1} << lane});
 }
 
-void HappensBefore::complete(const WaitKey& key) {
+void HappensBefore::complete(const WaitKey& key, bool exited) {
   const std::uint32_t number = barrier(key);
   Barrier& b = barriers_[number];
   b.over.join(b.under_way);
+  if (exited && any_exited_) b.over.join(exited_);
   b.under_way.clear();
   ++b.phase;
   if (b.over.phases.size() <= number) b.over.phases.resize(number + 1, 0);
@@ -182,8 +183,6 @@ void HappensBefore::wait(const WaitKey& key, const Warp& warp, Mask lanes, bool 
     return;
   }
   acquire(w, lanes, warp.live, over);
-  if (key.kind == WaitKey::Kind::mbarrier) return;
-  if (any_exited_) acquire(w, lanes, warp.live, exited_);
   // All lanes have told there what they know.
   if (key.kind == WaitKey::Kind::named_barrier && (warp.live & ~lanes) == 0) t.parts.clear();
 }

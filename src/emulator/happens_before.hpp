@@ -64,7 +64,8 @@ class HappensBefore {
   // what the last releasing fence covered; what a relaxed wait learns is known from the next acquiring fence on.
   void arrive(const WaitKey& key, const Warp& warp, Mask lanes, bool relaxed);
   void wait(const WaitKey& key, const Warp& warp, Mask lanes, bool relaxed);
-  void complete(const WaitKey& key);
+  // @p exited: threads that have exited count as having come.
+  void complete(const WaitKey& key, bool exited = false);
   // cp.async of @p lane that were in groups up to @p group are complete, for who waits at a barrier.
   void arrive_copies(const WaitKey& key, std::uint32_t warp, unsigned lane, std::uint32_t group);
   // The lane itself has waited for them.
@@ -73,7 +74,7 @@ class HappensBefore {
   // An access that others may synchronise with. One place for all of memory.
   void strong_access(const Warp& warp, Mask lanes, bool reads, bool writes, bool acquire, bool release);
   void warp_sync(const Warp& warp, Mask lanes);
-  // Threads that have exited hold up no barrier; what they did is taken to be before it.
+  // What threads did that have exited is taken to be before the barriers that go on without them.
   void exit(const Warp& warp, Mask lanes);
 
   // Barriers have numbers; made when first asked for.

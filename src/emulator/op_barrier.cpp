@@ -11,6 +11,8 @@
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
 
+#include <utility>
+
 namespace ptxbench::emulator {
 namespace {
 
@@ -24,12 +26,12 @@ void complete(Cta& cta, std::uint32_t number) {
   b.last_count = b.reduction_count, b.last_and = b.reduction_and, b.last_or = b.reduction_or;
   b.reduction_count = 0, b.reduction_and = true, b.reduction_or = false;
   b.expected = b.arrived = b.arrived_warps = 0;
-  b.everyone = false;
+  const bool everyone = std::exchange(b.everyone, false);
   ++b.generation;
   ++cta.cluster->progress;
   const WaitKey key{WaitKey::Kind::named_barrier, static_cast<std::uint16_t>(cta.rank), number};
   if (cta.cluster->clocks != nullptr) cta.cluster->clocks->complete(key);
-  if (HappensBefore* order = order_of(*cta.cluster)) order->complete(key);
+  if (HappensBefore* order = order_of(*cta.cluster)) order->complete(key, everyone);
   cta.cluster->wake(key);
 }
 
@@ -197,7 +199,7 @@ void cluster_phase(Cluster& cluster) {
   ++cluster.barrier.phase;
   ++cluster.progress;
   if (cluster.clocks != nullptr) cluster.clocks->complete(kClusterBarrier);
-  if (HappensBefore* order = order_of(cluster)) order->complete(kClusterBarrier);
+  if (HappensBefore* order = order_of(cluster)) order->complete(kClusterBarrier, true);
   cluster.wake(kClusterBarrier);
 }
 

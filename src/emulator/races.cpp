@@ -74,6 +74,8 @@ void Races::refine(Page& p, unsigned shift) {
   };
   spread(p.who);
   spread(p.stamps);
+  spread(p.strong_who);
+  spread(p.strong);
   for (Reads& r : p.reads) spread(r.stamps);
   p.shift = shift;
 }
@@ -84,6 +86,8 @@ Races::Page& Races::page(const Cta& where, std::uint32_t offset, unsigned shift)
     p.generation = generation_;
     p.who.assign(p.cells(), 0);
     p.stamps.assign(p.cells(), 0);
+    p.strong_who.clear();
+    p.strong.clear();
     for (const std::uint32_t w : p.readers) {
       p.reads[w].last = 0;
       std::fill(p.reads[w].stamps.begin(), p.reads[w].stamps.end(), 0);
@@ -138,13 +142,38 @@ Event Races::event_of(std::uint32_t who, std::uint32_t stamp) {
 }
 
 // What was written in a cell before the access that begins now.
-void Races::after_write(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell) {
-  const std::uint32_t who = p.who[cell], stamp = p.stamps[cell];
+void Races::after_write(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp) {
   if (stamp == 0 || (d.strong && (stamp & kStrongBit) != 0)) return;
   if (order.knows(d.warp, d.lane, event_of(who, stamp))) return;
   // Another lane of the same instruction.
   if (who == d.who && number_of(stamp) == number_of(d.stamp)) return;
-  race(d, where, page_offset + (cell << p.shift), who, stamp, true);
+  race(d, where, offset, who, stamp, true);
+}
+
+void Races::after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell) {
+  const std::uint32_t offset = page_offset + (cell << p.shift);
+  after_write(d, where, offset, p.who[cell], p.stamps[cell]);
+  if (!p.strong.empty()) after_write(d, where, offset, p.strong_who[cell], p.strong[cell]);
+}
+
+void Races::after_writes(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
+                         std::uint32_t count, unsigned lane, unsigned lane_shift) {
+  const auto look = [&](const std::vector<std::uint32_t>& all_who, const std::vector<std::uint32_t>& all_stamps) {
+    const std::uint32_t* const who = all_who.data() + first;
+    const std::uint32_t* const stamps = all_stamps.data() + first;
+    if (all_within(who, stamps, count, who[0], limit(d.warp, who[0]))) return;
+    std::uint32_t good_who = UINT32_MAX, good = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (who[i] != good_who) good_who = who[i], good = limit(d.warp, good_who);
+      if (stamps[i] <= good) continue;
+      const unsigned l = lane + (i >> lane_shift);
+      if (who[i] == d.who && (stamps[i] & 31) == l) continue;
+      d.lane = static_cast<int>(l);
+      after_write(d, where, page_offset + ((first + i) << p.shift), who[i], stamps[i]);
+    }
+  };
+  look(p.who, p.stamps);
+  if (!d.strong && !p.strong.empty()) look(p.strong_who, p.strong);
 }
 
 void Races::after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
@@ -165,34 +194,8 @@ void Races::after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_
   }
 }
 
-// Cells [first, first + count); lane @p lane + (i >> lane_shift) accesses number i of them.
-void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first, std::uint32_t count,
-                  unsigned lane, unsigned lane_shift) {
-  std::uint32_t* const who = p.who.data() + first;
-  std::uint32_t* const stamps = p.stamps.data() + first;
-  if (!all_within(who, stamps, count, who[0], limit(d.warp, who[0]))) {
-    std::uint32_t good_who = UINT32_MAX, good = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (who[i] != good_who) good_who = who[i], good = limit(d.warp, good_who);
-      if (stamps[i] <= good) continue;
-      const unsigned l = lane + (i >> lane_shift);
-      if (who[i] == d.who && (stamps[i] & 31) == l) continue;
-      d.lane = static_cast<int>(l);
-      after_write(d, where, p, page_offset, first + i);
-    }
-  }
-  if (d.access == Access::read) {
-    Reads& r = p.reads[d.warp];
-    if (r.last == 0) {
-      p.readers.push_back(d.warp);
-      if (r.stamps.size() != p.cells()) r.stamps.assign(p.cells(), 0);
-    }
-    r.last = number_of(d.stamp);
-    std::uint32_t* const to = r.stamps.data() + first;
-    for (std::uint32_t i = 0; i < count; ++i) to[i] = d.stamp | (lane + (i >> lane_shift));
-    return;
-  }
-  after_reads(d, where, p, page_offset, first, count, lane, lane_shift);
+void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count, unsigned lane,
+                   unsigned lane_shift) {
   if (lane_shift == 31) {
     // Several lanes of one instruction that write the same bytes count as one.
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -207,6 +210,33 @@ void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std:
     who[i] = d.who;
     stamps[i] = d.stamp | (lane + (i >> lane_shift));
   }
+}
+
+// Cells [first, first + count); lane @p lane + (i >> lane_shift) accesses number i of them.
+void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first, std::uint32_t count,
+                  unsigned lane, unsigned lane_shift) {
+  after_writes(d, where, p, page_offset, first, count, lane, lane_shift);
+  // A strong write counts among the reads too: it races with ordinary writes only.
+  if (d.access == Access::read || d.strong) {
+    Reads& r = p.reads[d.warp];
+    if (d.access != Access::read) after_reads(d, where, p, page_offset, first, count, lane, lane_shift);
+    if (r.last == 0) {
+      p.readers.push_back(d.warp);
+      if (r.stamps.size() != p.cells()) r.stamps.assign(p.cells(), 0);
+    }
+    r.last = number_of(d.stamp);
+    std::uint32_t* const to = r.stamps.data() + first;
+    for (std::uint32_t i = 0; i < count; ++i) to[i] = d.stamp | (lane + (i >> lane_shift));
+    if (d.access == Access::read) return;
+    if (p.strong.empty()) {
+      p.strong.assign(p.cells(), 0);
+      p.strong_who.assign(p.cells(), 0);
+    }
+    record(d, p.strong_who.data() + first, p.strong.data() + first, count, lane, lane_shift);
+    return;
+  }
+  after_reads(d, where, p, page_offset, first, count, lane, lane_shift);
+  record(d, p.who.data() + first, p.stamps.data() + first, count, lane, lane_shift);
 }
 
 void Races::contiguous(const Exec& x, Cta& where, std::uint32_t offset, unsigned each, Access access) {
@@ -318,7 +348,7 @@ void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, st
       if (p.who[i] == good_who && p.stamps[i] <= good) continue;
       good_who = p.who[i], good = limit(d.warp, good_who);
       // Several copies into one phase of a barrier may share a cell's neighbourhood, never a byte.
-      if (p.stamps[i] > good) after_write(d, where, p, offset - in_page, i);
+      if (p.stamps[i] > good || !p.strong.empty()) after_write(d, where, p, offset - in_page, i);
     }
     const int lane = d.lane;
     after_reads(d, where, p, offset - in_page, first, count, static_cast<unsigned>(std::max(lane, 0)), 31);
@@ -360,7 +390,7 @@ void Races::async_read(const Agent& agent, Cta& where, std::uint32_t offset, std
     for (std::uint32_t i = in_page >> p.shift; i <= (in_page + n - 1) >> p.shift; ++i) {
       if (p.who[i] == good_who && p.stamps[i] <= good) continue;
       good_who = p.who[i], good = limit(d.warp, good_who);
-      if (p.stamps[i] > good) after_write(d, where, p, offset - in_page, i);
+      if (p.stamps[i] > good || !p.strong.empty()) after_write(d, where, p, offset - in_page, i);
     }
     offset += n;
   }
@@ -384,7 +414,7 @@ void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, cons
       for (std::uint32_t w = 4 * group; w < 4 * group + 4; ++w) {
         d.warp = order.number_of(where.rank, w);
         d.who = who_of(Kind::access, d.warp);
-        if (good_stamp > limit(d.warp, good_who)) after_write(d, where, p, chunks[i] - in_page, cell);
+        if (good_stamp > limit(d.warp, good_who) || !p.strong.empty()) after_write(d, where, p, chunks[i] - in_page, cell);
       }
     }
   }

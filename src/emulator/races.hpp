@@ -63,7 +63,8 @@ class Races {
   struct Page {
     std::uint32_t generation = 0;
     unsigned shift = kLargest;
-    std::vector<std::uint32_t> who, stamps;  // by cell: last write
+    std::vector<std::uint32_t> who, stamps;  // by cell: last ordinary write
+    std::vector<std::uint32_t> strong_who, strong;  // the same of strong ones; empty where there were none
     std::vector<Reads> reads;                // by warp of the cluster; empty where it has read nothing
     std::vector<std::uint32_t> readers;      // warps that have read here
     std::uint32_t cells() const { return kPage >> shift; }
@@ -102,7 +103,13 @@ class Races {
              unsigned lane, unsigned lane_shift);
   // The highest stamp of a write by @p who that all lanes of warp @p warp know of.
   std::uint32_t limit(std::uint32_t warp, std::uint32_t who) const;
-  void after_write(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell);
+  void after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell);
+  void after_write(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp);
+  // All of the cells' writes before: what is not known to all lanes of the warp is looked at.
+  void after_writes(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
+                    std::uint32_t count, unsigned lane, unsigned lane_shift);
+  static void record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count, unsigned lane,
+                     unsigned lane_shift);
   void after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
                    std::uint32_t count, unsigned lane, unsigned lane_shift);
   void race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp, bool was_write);
