@@ -2,6 +2,7 @@
 
 #include <ptxbench/verify.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace ptxbench {
@@ -26,6 +27,48 @@ std::optional<GemmPattern> match_gemm(const Definition& definition) noexcept {
     return pattern;
   }
   return {};
+}
+
+std::optional<AttentionPattern> match_attention(const Definition& definition) noexcept {
+  if (definition.op_type != "attention") return {};
+  AttentionPattern pattern;
+  const auto tagged = [&](std::string_view tag) {
+    return std::find(definition.tags.begin(), definition.tags.end(), tag) != definition.tags.end();
+  };
+  pattern.causal = tagged("mask:causal");
+  if (pattern.causal == tagged("mask:none")) return {};
+  const auto& in = definition.inputs;
+  const auto& out = definition.outputs;
+  if (in.size() == 6 && out.size() == 3) pattern.backward = true;
+  else if (in.size() != 3 || out.size() != 2) return {};
+  pattern.dtype = in[0].dtype;
+  if (pattern.dtype != DType::bfloat16 && pattern.dtype != DType::float16) return {};
+  if (!in[0].shape || in[0].shape->size() != 4) return {};
+  const auto& shape = *in[0].shape;
+  const auto like_q = [&](const TensorSpec& t) { return t.shape && *t.shape == shape && t.dtype == pattern.dtype; };
+  const auto by_row = [&](const TensorSpec& t) {
+    return t.shape && t.shape->size() == 3 && std::equal(t.shape->begin(), t.shape->end(), shape.begin()) &&
+           t.dtype == DType::float32;
+  };
+  const std::size_t like = pattern.backward ? 5 : 3;
+  for (std::size_t i = 0; i < like; ++i)
+    if (!like_q(in[i])) return {};
+  if (pattern.backward) {
+    if (!by_row(in[5]) || !like_q(out[0]) || !like_q(out[1]) || !like_q(out[2])) return {};
+  } else if (!like_q(out[0]) || !by_row(out[1])) {
+    return {};
+  }
+  return pattern;
+}
+
+Result<AttentionShape> attention_shape(const Workload& workload) {
+  PTXBENCH_TRY_ASSIGN(const auto q, workload.shape_of(workload.definition->inputs[0]));
+  for (const std::int64_t extent : q)
+    if (extent < 0 || extent > std::numeric_limits<std::int32_t>::max())
+      return make_error(ErrorCode::unsupported, "an attention's extent of " + std::to_string(extent) +
+                                                    " is beyond what the judge's reference serves");
+  return AttentionShape{static_cast<std::uint32_t>(q[0]), static_cast<std::uint32_t>(q[1]),
+                        static_cast<std::uint32_t>(q[2]), static_cast<std::uint32_t>(q[3])};
 }
 
 bool has_native_reference(const Definition& definition) noexcept {

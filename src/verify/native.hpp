@@ -21,4 +21,19 @@ struct GemmShape {
 };
 Result<GemmShape> gemm_shape(const Workload& workload, const GemmPattern& pattern);
 
+// O = softmax(Q K^T / sqrt(D)) V over [B,H,S,D] in bf16 or fp16, LSE [B,H,S] in fp32: the natural logarithm of the sum
+// of exp of the scaled scores. Backward: Q K V O dO [B,H,S,D] and L [B,H,S] give dQ dK dV. op_type "attention"; the mask
+// is the tag "mask:causal" (query i sees keys 0..i) or "mask:none". Without such a tag nothing matches, since the tensors
+// of both are alike.
+struct AttentionPattern {
+  bool backward = false, causal = false;
+  DType dtype = DType::bfloat16;
+};
+std::optional<AttentionPattern> match_attention(const Definition& definition) noexcept;
+
+struct AttentionShape {
+  std::uint32_t batch = 0, heads = 0, sequence = 0, head_dim = 0;
+};
+Result<AttentionShape> attention_shape(const Workload& workload);
+
 }  // namespace ptxbench
