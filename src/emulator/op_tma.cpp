@@ -1,6 +1,7 @@
 // Copies of tensors' boxes: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor.
 // PTX ISA 9.7.9.27.
 #include "emulator/async_copy.hpp"
+#include "emulator/map_changes.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
@@ -124,6 +125,7 @@ bool read_box(const Exec& x, int lane, unsigned coordinates, Box& box) {
             where + " has an interleaved layout, which this emulator does not know");
     return false;
   }
+  x.grid.memory->map_changes().used(agent, box.map_address);
   box.shape = box_shape(*map);
   for (unsigned d = 0; d < rank; ++d) box.at[d] = static_cast<std::int32_t>(x.src(coordinates + d)[lane]);
   return true;
