@@ -198,6 +198,8 @@ struct OutputEvidence {
   double first_wrong_expected = std::numeric_limits<double>::quiet_NaN();
   double first_wrong_got = std::numeric_limits<double>::quiet_NaN();
   std::optional<OutputCorrectness> callback;  ///< what a host's Comparator said
+  /// Of a wrong output, where it was looked at closer: notes that say where it is wrong and by what mistake.
+  std::vector<Finding> diagnosis;
 };
 
 struct IntegrityViolation {

@@ -66,6 +66,10 @@ void add(Verdict& verdict, std::string code, Severity severity, std::string mess
   verdict.findings.push_back({std::move(code), severity, std::move(message), std::move(evidence)});
 }
 
+bool recognised(const std::vector<Finding>& diagnosis) {
+  return std::any_of(diagnosis.begin(), diagnosis.end(), [](const Finding& f) { return f.code == "wrong_pattern"; });
+}
+
 // How far beyond its limits an output is; at most one where it is right.
 double badness(const OutputCorrectness& o) {
   double worst = o.ok ? 0 : 2;
@@ -359,6 +363,13 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
               draw,
           detail);
     add(verdict, "wrong_result", Severity::error, why_wrong(w.output, *w.evidence) + draw, detail);
+    // The trial that shows a mistake, else the worst one.
+    const auto i = static_cast<std::size_t>(&w - worst.data());
+    const std::vector<Finding>* shown = &w.evidence->diagnosis;
+    for (const TrialEvidence& trial : evidence.trials)
+      if (i < trial.outputs.size() && (shown->empty() || (!recognised(*shown) && recognised(trial.outputs[i].diagnosis))))
+        shown = &trial.outputs[i].diagnosis;
+    verdict.findings.insert(verdict.findings.end(), shown->begin(), shown->end());
   }
   if (fault != nullptr) {
     auto [status, finding] = judge_fault(*fault);

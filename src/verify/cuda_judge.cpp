@@ -119,6 +119,19 @@ class CudaJudge final : public JudgeOps {
                 judge::WrongArgs{got.address, reference.address, elements, results_.address, atol, rtol,
                                  type_of(got.dtype), type_of(reference.dtype)});
   }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    static_assert(64 * 64 * sizeof(std::uint32_t) <= judge::kStatisticsBlocks * sizeof(judge::Partial));
+    const std::uint64_t at = results_.address + kResultBytes, elements = grid.rows * grid.columns;
+    PTXBENCH_TRY(device_.fill(at, 0, 4, counts.size()));
+    PTXBENCH_TRY(launch("ptxbench_wrong_tiles", spread(elements),
+                        judge::WrongTilesArgs{{got.address, reference.address, elements, at, atol, rtol, type_of(got.dtype),
+                                               type_of(reference.dtype)},
+                                              grid.columns, grid.tile_rows, grid.tile_columns, grid.grid_columns()}));
+    PTXBENCH_TRY(fetch(at, counts.data(), counts.size() * sizeof(std::uint32_t)));
+    return counts;
+  }
 
  private:
   std::uint32_t spread(u64 items) const {

@@ -121,6 +121,20 @@ class HostJudge final : public JudgeOps {
           largest);
     });
   }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
+    PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+    const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+    const double largest = judge::largest_finite(type);
+    for (u64 i = 0; i < grid.rows * grid.columns; ++i)
+      if (judge::element_wrong(judge::decode(type, judge::load_element(at, type, i)),
+                               judge::decode(reference_type, judge::load_element(expected, reference_type, i)), atol, rtol,
+                               largest))
+        ++counts[i / grid.columns / grid.tile_rows * grid.grid_columns() + i % grid.columns / grid.tile_columns];
+    return counts;
+  }
 
  private:
   static void store(void* at, judge::u32 type, u64 unit, u64 bits) {

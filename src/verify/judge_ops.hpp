@@ -2,6 +2,7 @@
 // one on the CPU for devices whose memory the host can touch.
 #pragma once
 
+#include "verify/diagnose.hpp"
 #include "verify/judge/judge.h"
 #include "verify/native.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace ptxbench {
 
@@ -47,6 +49,9 @@ class JudgeOps {
                                               std::uint64_t model) = 0;
   virtual Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
                                              double atol, double rtol) = 0;
+  // How many of them lie in each tile of @p grid, row-major; at most 64 by 64 tiles.
+  virtual Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference,
+                                                         double atol, double rtol) = 0;
 };
 
 // The form that fits @p device: on the CPU where the host can touch its memory, else kernels from @p cubin

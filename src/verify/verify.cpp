@@ -278,7 +278,10 @@ class Verification {
     if (emulator_ != nullptr) trial.schedule = schedule_name({});
     PTXBENCH_TRY(run_armed(trial, watch));
     if (trial.fault || evidence_.unsupported) return {};
-    return judge_trial(parts(), trial, watch, nullptr, judged);
+    const bool diagnose = diagnosed_ < kMostDiagnosed;
+    PTXBENCH_TRY(judge_trial(parts(), trial, watch, nullptr, judged, diagnose));
+    if (diagnose && !all_right(trial.outputs)) ++diagnosed_;
+    return {};
   }
 
   TrialParts parts() {
@@ -296,6 +299,8 @@ class Verification {
   std::unique_ptr<ExpectedSource> expected_;
   Inputs inputs_;
   TensorBuffers buffers_;
+  static constexpr int kMostDiagnosed = 3;  // trials that are looked at closer
+  int diagnosed_ = 0;
   std::uint64_t run_ns_ = 0;            // what the last run took
   std::unique_ptr<PlanRunner> runner_;  // after buffers_: it goes first
 };

@@ -162,7 +162,7 @@ void fields(F&& f, OutputEvidence& v) {
   f("statistics", v.statistics), f("tolerance", v.tolerance), f("unwritten", v.unwritten),
       f("wrong", v.wrong);
   f("first_wrong", v.first_wrong), f("expected", v.first_wrong_expected), f("got", v.first_wrong_got);
-  f("callback", v.callback);
+  f("callback", v.callback), f("diagnosis", v.diagnosis);
 }
 template <class F>
 void fields(F&& f, IntegrityViolation& v) {

@@ -288,6 +288,19 @@ extern "C" __global__ void ptxbench_find_wrong(WrongArgs args) {
   report(args.result, count, first);
 }
 
+extern "C" __global__ void ptxbench_wrong_tiles(WrongTilesArgs args) {
+  const WrongArgs& w = args.wrong;
+  const double largest = largest_finite(w.got_type);
+  for (u64 i = thread_index(); i < w.elements; i += thread_count()) {
+    const double got = decode(w.got_type, load_element(reinterpret_cast<const void*>(w.got), w.got_type, i));
+    const double reference =
+        decode(w.reference_type, load_element(reinterpret_cast<const void*>(w.reference), w.reference_type, i));
+    if (!element_wrong(got, reference, w.atol, w.rtol, largest)) continue;
+    const u64 row = i / args.columns, column = i % args.columns;
+    atomicAdd(&reinterpret_cast<u32*>(w.result)[row / args.tile_rows * args.grid_columns + column / args.tile_columns], 1u);
+  }
+}
+
 // Evicts the L2: writes more than it holds, then reads it, so that dirty lines are gone before a timed run.
 extern "C" __global__ void ptxbench_flush_write(FlushArgs args) {
   for (u64 i = thread_index(); i < args.words; i += thread_count())
