@@ -84,6 +84,22 @@ class CudaJudge final : public JudgeOps {
                   judge::FlushArgs{0, bytes / 4, 0, 0x7fc0ffeeu, 0}, bytes);
   }
 
+  Result<bool> disturb(std::uint64_t seed) override {
+    const DeviceLimits& limits = device_.info().limits;
+    const judge::NeighbourArgs args{seed, 300'000};
+    DeviceLaunch launch;
+    launch.module = module_;
+    launch.symbol = "ptxbench_neighbour";
+    launch.grid = {static_cast<std::uint32_t>(std::max<std::int64_t>(limits.sm_count, 1)), 1, 1};
+    launch.block = {32, 1, 1};
+    launch.dynamic_shared_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.smem_optin_bytes, 0));
+    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
+    launch.beside = true;
+    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
+    PTXBENCH_TRY(failed("neighbour", outcome));
+    return true;
+  }
+
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     return find("ptxbench_check_draw", judge::draw_units(spec),
                 judge::DrawArgs{spec, address, results_.address});

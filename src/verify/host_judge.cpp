@@ -50,6 +50,8 @@ class HostJudge final : public JudgeOps {
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
+  Result<bool> disturb(std::uint64_t) override { return false; }
+
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     judge::Mismatch found{0, ~0ull};
     const u64 units = judge::draw_units(spec);

@@ -35,6 +35,9 @@ class JudgeOps {
                                   std::uint64_t b, std::uint64_t out) = 0;
   virtual Result<void> flush_l2() = 0;
   virtual Result<void> wipe_shared() = 0;
+  // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
+  // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.
+  virtual Result<bool> disturb(std::uint64_t seed) = 0;
 
   // --- these wait for what is queued ---
   // Units (elements; bytes for 4-bit types) that differ from the draw.

@@ -322,4 +322,19 @@ extern "C" __global__ void ptxbench_wipe_shared(FlushArgs args) {
   for (u64 i = threadIdx.x; i < args.words; i += blockDim.x) words[i] = args.tag;
 }
 
+// Launched with all the shared memory that a CTA can have, so that nothing else fits on its SM meanwhile.
+extern "C" __global__ void ptxbench_neighbour(NeighbourArgs args) {
+  if (threadIdx.x != 0) return;
+  const Philox random = philox(args.seed, blockIdx.x, 0, 0, 0);
+  const u64 wanted = random.v[0] % (args.nanoseconds + 1);
+  u64 start, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  // The timer may tick seldom; the count of turns ends it in any case.
+  for (u32 turn = 0; turn < 1u << 16; ++turn) {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    if (now - start >= wanted) break;
+    __nanosleep(200);
+  }
+}
+
 }  // namespace ptxbench::judge

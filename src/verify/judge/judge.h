@@ -59,6 +59,11 @@ struct WrongTilesArgs {
   u64 columns, tile_rows, tile_columns, grid_columns;
 };
 
+// A neighbour that takes SMs for a while, each for a time of its own up to `nanoseconds`.
+struct NeighbourArgs {
+  u64 seed, nanoseconds;
+};
+
 struct FlushArgs {
   u64 at, words, sink;  // words of 16 bytes
   u32 tag, unused;
