@@ -48,6 +48,7 @@ class TmaLoad final : public AsyncOp {
     });
     return true;
   }
+  bool signals(std::uint16_t rank, std::uint32_t offset) const override { return target.signals(rank, offset); }
   std::string describe() const override {
     return "TMA load of " + box.describe(*memory) + "," + target.describe();
   }

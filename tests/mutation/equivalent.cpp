@@ -56,7 +56,6 @@ class Rules {
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
-    if (kind == "drop_initialisation" && i.opcode == "mov") return never_used();
     return {};
   }
 
@@ -141,34 +140,6 @@ class Rules {
     });
     if (remote) return {};
     return "no CTA of the cluster reaches into another";
-  }
-
-  // The emulator follows every value that was never written to outputs, addresses and branches.
-  std::string never_used() const {
-    const std::uint32_t reg = f_->body[s_.mutant.index].operands[0].index;
-    std::vector<std::uint32_t> writers;
-    for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
-      const Instruction& i = f_->body[k];
-      if (i.operands.empty() || k == s_.mutant.index) continue;
-      const Operand& to = i.operands[0];
-      const bool writes = (to.kind == Kind::reg && to.index == reg) ||
-                          std::any_of(to.parts.begin(), to.parts.end(), [&](const Operand& p) {
-                            return p.kind == Kind::reg && p.index == reg;
-                          });
-      if (writes && i.opcode != "st" && i.opcode != "cp" && to.kind != Kind::address) writers.push_back(k);
-    }
-    bool looped = false;
-    for (std::uint32_t k = s_.mutant.index; k < f_->body.size(); ++k) {
-      const Instruction& jump = f_->body[k];
-      if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
-          jump.operands[0].index <= s_.mutant.index)
-        looped = true;
-    }
-    const bool before =
-        std::any_of(writers.begin(), writers.end(), [&](std::uint32_t k) { return k < s_.mutant.index; });
-    if (writers.empty() || (!looped && !before))
-      return "the value is never used: values never written are followed to outputs, addresses and branches";
-    return {};
   }
 
   const Survivor& s_;

@@ -21,9 +21,10 @@ namespace {
 
 struct Options {
   std::string file, only_case, only_kind;
-  std::size_t sample = 8, part = 0, parts = 1;
+  std::size_t sample = 8, part = 0, parts = 1, line = 0;
   std::uint64_t seed = 1;
   bool list = false;
+  std::string ptx;  // folder
 };
 Options options;
 
@@ -65,14 +66,16 @@ TEST_CASE("mutation matrix", "[matrix]") {
     if (!options.only_case.empty() && names[n].find(options.only_case) == std::string::npos) continue;
     if (n % options.parts != options.part) continue;
     Subject subject(*context, subject_case(names[n]));
+    if (!options.ptx.empty()) std::ofstream(options.ptx + "/" + names[n] + ".ptx") << subject.text();
     if (!subject.problem().empty()) {
       std::cerr << names[n] << ": " << subject.problem() << "\n";
       continue;
     }
     const std::vector<Mutant> mutants = chosen(subject.mutants(), names[n]);
-    std::cerr << names[n] << ": " << mutants.size() << " of " << subject.mutants().size() << " mutants\n";
+    std::cerr << names[n] << ": " << mutants.size() << " of " << subject.mutants().size() << " mutants, " << subject.seconds() << " s\n";
     for (const Mutant& m : mutants) {
       const std::string key = key_of(names[n], m);
+      if (options.line != 0 && m.line != options.line) continue;
       if (options.list) std::cout << key << "\n";
       if (options.list || done.count(key) != 0) continue;
       const Judgement j = subject.judge(m);
@@ -101,8 +104,12 @@ int main(int argc, char** argv) {
       options.only_kind = value();
     else if (arg == "--sample")
       options.sample = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--line")
+      options.line = std::strtoull(value().c_str(), nullptr, 10);
     else if (arg == "--seed")
       options.seed = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--ptx")
+      options.ptx = value();
     else if (arg == "--list")
       options.list = true;
     else if (arg == "--part") {
