@@ -139,7 +139,9 @@ struct ReferenceSpec {
 };
 
 /// Whether the library has a reference of its own for @p definition (found by op_type and the pattern of its
-/// tensors, never by name): "gemm" with A[M,K] and B[N,K] -> C[M,N] in bf16, fp16 or fp32.
+/// tensors, never by name): "gemm" with A[M,K] and B[N,K] -> C[M,N] in bf16, fp16 or fp32; "attention" with Q, K, V
+/// [B,H,S,D] in bf16 or fp16 -> O and LSE [B,H,S] in fp32, or Q, K, V, O, dO, L -> dQ, dK, dV, and one of the tags
+/// "mask:causal" and "mask:none".
 bool has_native_reference(const Definition& definition) noexcept;
 
 struct VerifyJob {
@@ -179,9 +181,19 @@ struct OutputStatistics {
   double sum_squared_reference = 0;
   double sum_fourth_reference =
       0;  ///< how unequal the outputs are: what the slope of few large ones scatters by
+  double largest_reference = 0;  ///< magnitude
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
+  /// How many elements the model was computed for: all, or a sample of rows where it is costly. What follows is of these.
+  std::uint64_t model_elements = 0;
+  double sampled_squared_error = 0;
+  double sampled_squared_reference = 0;
+  double sampled_largest_reference = 0;
+  /// What an honest fp32 sum may be off by, whatever the model is off by: 2^sum_floor of the outputs' RMS.
+  int sum_floor = -15;
+  /// Whether outputs must be exact where the model is: sums of products, but for an exponential's no candidate can.
+  bool may_be_exact = true;
 };
 
 /// What one output of one trial was found to be.
@@ -257,6 +269,7 @@ Result<VerifyEvidence> run_verify(Device& device, const VerifyJob& job, HostCall
 /// What the comparator by model error allows: RMS, maximum, and the distance of the slope from one.
 struct ModelLimits {
   double rms = 0, max = 0, scale = 0;
+  double rms_of_all = 0;  ///< of a sample `rms` is for its elements: the limit for all, which is wider; else equal to `rms`
   bool exact = false;  ///< the model is exact: so must the output be (rms and max are zero)
 };
 ModelLimits model_limits(const OutputStatistics& statistics, DType output) noexcept;

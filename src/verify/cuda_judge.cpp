@@ -1,4 +1,5 @@
 // The judge's operations as kernels on a GPU.
+#include "verify/cuda_attention.hpp"
 #include "verify/judge_ops.hpp"
 #include "verify/judge_source.hpp"
 
@@ -116,18 +117,24 @@ class CudaJudge final : public JudgeOps {
     return static_cast<std::uint64_t>(found.count);
   }
   Result<OutputStatistics> statistics(std::uint64_t elements, ElementsAt got, ElementsAt reference,
-                                      std::uint64_t model) override {
-    judge::Partial total{};
-    if (elements != 0) {
-      const std::uint64_t partials = results_.address + kResultBytes;
-      PTXBENCH_TRY(launch("ptxbench_statistics", judge::kStatisticsBlocks,
-                          judge::StatisticsArgs{got.address, reference.address, model, elements, partials,
-                                                type_of(got.dtype), type_of(reference.dtype)}));
-      std::vector<judge::Partial> blocks(judge::kStatisticsBlocks);
-      PTXBENCH_TRY(fetch(partials, blocks.data(), blocks.size() * sizeof(judge::Partial)));
-      for (const judge::Partial& block : blocks) judge::merge(total, block);
+                                      const ModelAt& model) override {
+    const bool sampled = model.sample.list != 0;
+    PTXBENCH_TRY_ASSIGN(const judge::Partial total,
+                        sum_up(elements, got, reference, sampled ? ModelAt() : ModelAt(model.address)));
+    OutputStatistics statistics = statistics_of(total, model.address != 0);
+    if (sampled) {
+      PTXBENCH_TRY_ASSIGN(const judge::Partial sample, sum_up(model.elements, got, reference, model));
+      add_sample(statistics, sample);
     }
-    return statistics_of(total, model != 0);
+    return statistics;
+  }
+  Result<void> attention_forward(const AttentionSpec& spec, const AttentionShape& shape,
+                                 const AttentionTensors& tensors) override {
+    return cuda_attention_forward(device_, launcher(), spec, shape, tensors);
+  }
+  Result<void> attention_backward(const AttentionSpec& spec, const AttentionShape& shape,
+                                  const AttentionTensors& tensors) override {
+    return cuda_attention_backward(device_, launcher(), spec, shape, tensors);
   }
   Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
                                      double atol, double rtol) override {
@@ -155,6 +162,24 @@ class CudaJudge final : public JudgeOps {
     return static_cast<std::uint32_t>(std::clamp<u64>((items + 255) / 256, 1, most));
   }
 
+  Result<judge::Partial> sum_up(std::uint64_t elements, ElementsAt got, ElementsAt reference, const ModelAt& model) {
+    judge::Partial total{};
+    if (elements == 0) return total;
+    const std::uint64_t partials = results_.address + kResultBytes;
+    PTXBENCH_TRY(launch("ptxbench_statistics", judge::kStatisticsBlocks,
+                        judge::StatisticsArgs{got.address, reference.address, model.address, elements, partials, model.sample,
+                                              type_of(got.dtype), type_of(reference.dtype)}));
+    std::vector<judge::Partial> blocks(judge::kStatisticsBlocks);
+    PTXBENCH_TRY(fetch(partials, blocks.data(), blocks.size() * sizeof(judge::Partial)));
+    for (const judge::Partial& block : blocks) judge::merge(total, block);
+    return total;
+  }
+
+  JudgeLauncher launcher() {
+    return [this](std::string_view symbol, std::array<std::uint32_t, 3> grid, std::span<const std::uint8_t> parameters) {
+      return launch_bytes(symbol, grid, parameters, 0);
+    };
+  }
   template <class Args>
   Result<void> launch(std::string_view symbol, std::uint32_t blocks, const Args& args,
                       std::uint64_t shared = 0) {
@@ -164,13 +189,17 @@ class CudaJudge final : public JudgeOps {
   Result<void> launch_grid(std::string_view symbol, std::array<std::uint32_t, 3> grid, const Args& args,
                            std::uint64_t shared = 0) {
     static_assert(std::is_trivially_copyable_v<Args>);
+    return launch_bytes(symbol, grid, {reinterpret_cast<const std::uint8_t*>(&args), sizeof args}, shared);
+  }
+  Result<void> launch_bytes(std::string_view symbol, std::array<std::uint32_t, 3> grid, std::span<const std::uint8_t> parameters,
+                            std::uint64_t shared) {
     DeviceLaunch launch;
     launch.module = module_;
     launch.symbol = symbol;
     launch.grid = grid;
     launch.block = {256, 1, 1};
     launch.dynamic_shared_bytes = shared;
-    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
+    launch.parameters = parameters;
     PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
     return failed(symbol, outcome);
   }

@@ -25,7 +25,7 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   watch.lap("compare");
   OutputValues computed;
   if (first == nullptr) {
-    PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers));
+    PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers, trial.seed));
     watch.lap("reference");
   } else {
     for (std::size_t i = 0; i < got.buffers.size() && !trial.differs; ++i) {

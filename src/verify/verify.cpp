@@ -257,7 +257,7 @@ class Verification {
       PTXBENCH_TRY_ASSIGN(inputs_,
                           Inputs::callback(job_.workload, layouts_, job_.seed, trial.trial, callbacks_));
     } else {
-      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(layouts_, trial.seed, distribution));
+      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(job_.workload, layouts_, trial.seed, distribution));
     }
     if (!trial.reused_addresses || !runner_) {
       trial.reused_addresses = false;

@@ -239,6 +239,7 @@ static __device__ __forceinline__ Partial from_lane(const Partial& p, int offset
   q.sum_got_times_reference = __shfl_down_sync(~0u, p.sum_got_times_reference, offset);
   q.sum_squared_reference = __shfl_down_sync(~0u, p.sum_squared_reference, offset);
   q.sum_fourth_reference = __shfl_down_sync(~0u, p.sum_fourth_reference, offset);
+  q.largest_reference = __shfl_down_sync(~0u, p.largest_reference, offset);
   q.model_sum_squared_error = __shfl_down_sync(~0u, p.model_sum_squared_error, offset);
   q.model_max_error = __shfl_down_sync(~0u, p.model_max_error, offset);
   return q;
@@ -250,11 +251,12 @@ extern "C" __global__ void ptxbench_statistics(StatisticsArgs args) {
   Partial p = {};
   const double largest = largest_finite(args.got_type);
   for (u64 i = thread_index(); i < args.elements; i += thread_count()) {
+    const u64 at = sampled_element(args.sample, i);
     const double got =
-        decode(args.got_type, load_element(reinterpret_cast<const void*>(args.got), args.got_type, i));
+        decode(args.got_type, load_element(reinterpret_cast<const void*>(args.got), args.got_type, at));
     const double reference =
         decode(args.reference_type,
-               load_element(reinterpret_cast<const void*>(args.reference), args.reference_type, i));
+               load_element(reinterpret_cast<const void*>(args.reference), args.reference_type, at));
     const double model =
         args.model
             ? decode(args.got_type, load_element(reinterpret_cast<const void*>(args.model), args.got_type, i))
@@ -338,3 +340,5 @@ extern "C" __global__ void ptxbench_neighbour(NeighbourArgs args) {
 }
 
 }  // namespace ptxbench::judge
+
+#include "attention_kernels.h"
