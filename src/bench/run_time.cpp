@@ -1,5 +1,6 @@
 // The time stage: candidate and baseline in alternating pairs, cold, behind a gate, every output verified.
 #include "core/guard.hpp"
+#include "verify/input_pool.hpp"
 #include "verify/session.hpp"
 #include "verify/stopwatch.hpp"
 
@@ -113,6 +114,7 @@ class Timing {
   // False where there is nothing to measure; the evidence says why.
   Result<bool> prepare() {
     PTXBENCH_TRY_ASSIGN(layouts_, tensor_layouts(job_.workload));
+    pool_ = InputPool(job_.workload, layouts_, job_.seed);
     const ScalarValues scalars = draw_scalars(job_.workload, job_.seed);
     PlanProblem problem;
     PTXBENCH_TRY_ASSIGN(loaded_, load_plan(device_, job_.candidate, job_.workload, scalars, problem));
@@ -189,7 +191,7 @@ class Timing {
                           "the job asks for an input source of the host; there is none");
       return Inputs::callback(job_.workload, layouts_, job_.seed, number, *callbacks_);
     }
-    return Inputs::random(layouts_, trial_seed(job_.seed, job_.workload.uuid, number), judge::kGaussian);
+    return pool_.draw(*judge_, device_, number);
   }
 
   // One run, cold and timed.
@@ -290,7 +292,8 @@ class Timing {
     }
     // The candidate is not running: what is expected may be computed now.
     PTXBENCH_TRY_ASSIGN(const OutputValues expected,
-                        expected_->compute(*judge_, callbacks_, candidate_buffers_));
+                        expected_->compute(*judge_, callbacks_, candidate_buffers_,
+                                           trial_seed(job_.seed, job_.workload.uuid, kPairTrials + number)));
     PTXBENCH_TRY_ASSIGN(failure.outputs,
                         compare_outputs(*judge_, device_, job_.workload, layouts_, job_.comparator, got,
                                         expected, kPoison, callbacks_));
@@ -429,6 +432,7 @@ class Timing {
   std::unique_ptr<LoadedPlan> loaded_, baseline_loaded_;
   std::unique_ptr<JudgeOps> judge_;
   std::unique_ptr<ExpectedSource> expected_;
+  InputPool pool_;
   TensorBuffers candidate_buffers_, baseline_buffers_;
   std::unique_ptr<Runnable> candidate_, baseline_;  // after the buffers: they go first
   std::vector<Allowance> allowances_;

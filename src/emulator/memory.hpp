@@ -144,6 +144,8 @@ SharedTrack* shared_track(const Grid& grid, Cta& cta);
 void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp);
 // For who writes shared memory without Memory::shared: a generic write by agent.site.warp of agent.cta.
 void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// The same of the lanes of @p mask, @p bytes each.
+void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kLanes], Mask mask, std::uint32_t bytes);
 // For who reads shared memory in the async proxy without Memory::shared. Remarks a missing fence.
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);

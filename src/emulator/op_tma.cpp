@@ -120,11 +120,6 @@ bool read_box(const Exec& x, int lane, unsigned coordinates, Box& box) {
   if (map->rank != rank)
     return bad(" has rank " + std::to_string(map->rank) + "; the instruction copies boxes of rank " +
                std::to_string(rank));
-  if (map->interleave != kInterleaveNone) {
-    x.fault(FaultKind::unsupported, lane,
-            where + " has an interleaved layout, which this emulator does not know");
-    return false;
-  }
   x.grid.memory->map_changes().used(agent, box.map_address);
   box.shape = box_shape(*map);
   for (unsigned d = 0; d < rank; ++d) box.at[d] = static_cast<std::int32_t>(x.src(coordinates + d)[lane]);
