@@ -52,7 +52,11 @@ class Rules {
     if (begins(i, "cp.async.commit_group"))
       return "folded into the next group: nothing is missing where a copy completes only when a wait forces "
              "it";
-    if ((kind == "delete_commit" || kind == "delete_wait") && has(i, "bulk")) return empty_bulk_group();
+    if ((kind == "delete_commit" || kind == "delete_wait") && has(i, "bulk")) {
+      const std::string covered = covered_by_next_wait();
+      return covered.empty() ? empty_bulk_group() : covered;
+    }
+    if (kind == "flip_scale_d") return accumulators_zeroed();
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
@@ -100,6 +104,60 @@ class Rules {
         if (jump.operands[0].index <= s_.mutant.index && s_.mutant.index <= at) return {};
       }
     return "no bulk copy is in the group";
+  }
+
+  // In straight code the thread waits for all of its groups (committed by then) before it writes or tells
+  // anybody anything: a wait in between, or a commit on its way there, changes nothing.
+  std::string covered_by_next_wait() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    bool committed = s_.mutant.kind == "delete_wait";
+    for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      if (begins(i, "cp.async.bulk.commit_group")) {
+        committed = true;
+      } else if (begins(i, "cp.async.bulk.wait_group")) {
+        const bool all =
+            !i.operands.empty() && i.operands[0].kind == Kind::integer && i.operands[0].bits == 0;
+        const bool as_strong = s_.mutant.kind == "delete_commit" || has(deleted, "read") || !has(i, "read");
+        if (all && committed && as_strong && !i.guard)
+          return "the same thread waits for all of its groups before it writes, arrives or ends";
+      } else if (i.opcode == "bra") {
+        // Of a poll only.
+        if (i.operands.empty() || i.operands[0].kind != Kind::label ||
+            i.operands[0].index <= s_.mutant.index || i.operands[0].index > k)
+          return {};
+      } else if (communicates(i) && !begins(i, "mbarrier.try_wait") && !begins(i, "mbarrier.test_wait") &&
+                 !(i.opcode == "cp" && has(i, "bulk_group"))) {
+        return {};
+      }
+    }
+    return {};
+  }
+
+  // The sums are set to zero as well: adding them to the first product, or not, is the same. Were they
+  // anything else the result would be wrong one way or the other.
+  std::string accumulators_zeroed() const {
+    std::vector<std::uint32_t> sums;
+    const Operand& d = f_->body[s_.mutant.index].operands[0];
+    if (d.kind == Kind::reg) sums.push_back(d.index);
+    for (const Operand& p : d.parts)
+      if (p.kind == Kind::reg) sums.push_back(p.index);
+    for (const std::uint32_t reg : sums) {
+      if (!zeroed(reg, 0)) return {};
+    }
+    return sums.empty()
+               ? ""
+               : "the sums are set to zero as well: to add them to the first product or not is the same";
+  }
+
+  // Whether some mov sets it to zero, or to a register that one does.
+  bool zeroed(std::uint32_t reg, int depth) const {
+    return std::any_of(f_->body.begin(), f_->body.end(), [&](const Instruction& i) {
+      if (i.opcode != "mov" || i.operands.size() != 2 || !names(i.operands[0], reg)) return false;
+      const Operand& from = i.operands[1];
+      const bool constant = from.kind == Kind::integer || from.kind == Kind::f32 || from.kind == Kind::f64;
+      return constant ? from.bits == 0 : from.kind == Kind::reg && depth < 3 && zeroed(from.index, depth + 1);
+    });
   }
 
   // In straight code another barrier, with no access in between.
