@@ -56,6 +56,7 @@ class Rules {
       const std::string covered = covered_by_next_wait();
       return covered.empty() ? empty_bulk_group() : covered;
     }
+    if (kind == "delete_wait" && begins(i, "wgmma.wait_group")) return waited_before();
     if (kind == "flip_scale_d") return accumulators_zeroed();
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
@@ -148,6 +149,22 @@ class Rules {
     return sums.empty()
                ? ""
                : "the sums are set to zero as well: to add them to the first product or not is the same";
+  }
+
+  // In straight code the same warps have waited for all wgmma before, and issued none since.
+  std::string waited_before() const {
+    for (std::uint32_t k = s_.mutant.index; k-- > 0;) {
+      const Instruction& i = f_->body[k];
+      if (std::any_of(f_->labels.begin(), f_->labels.end(), [&](const auto& l) { return l.second == k + 1; }))
+        break;
+      if (begins(i, "wgmma.wait_group")) {
+        if (!i.operands.empty() && i.operands[0].kind == Kind::integer && i.operands[0].bits == 0)
+          return "the warp has waited for all of its wgmma before, and issued none since";
+        break;
+      }
+      if (i.opcode == "wgmma" || (i.opcode == "bra" && !i.guard)) break;
+    }
+    return {};
   }
 
   // Whether some mov sets it to zero, or to a register that one does.

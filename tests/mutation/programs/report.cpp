@@ -1,7 +1,9 @@
-// Tables of a mutation matrix: mutation_report [--bar] FILE... reads what mutation_run wrote and prints
-// Markdown. With
+// Tables of a mutation matrix: mutation_report [--bar | --known] FILE... reads what mutation_run wrote and
+// prints Markdown. With
 // --bar it fails where less than 95% of what is not equivalent was found, less than 90% of what names lines
 // names the right ones, a miss is not in known_misses.txt, or an entry of that list is missed nowhere.
+// --known prints what that list would have to be, with the reasons that it has; a person writes the others,
+// in the place of "?".
 #include "core/json.hpp"
 #include "known_misses.hpp"
 
@@ -86,11 +88,11 @@ void table(const std::string& title, const std::map<std::string, Row>& rows, con
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool bar = false;
+  bool bar = false, list_known = false;
   std::map<std::string, One> ones;  // what stands later counts
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--bar") {
-      bar = true;
+    if (std::string(argv[i]) == "--bar" || std::string(argv[i]) == "--known") {
+      (argv[i] == std::string("--bar") ? bar : list_known) = true;
       continue;
     }
     std::ifstream file(argv[i]);
@@ -102,6 +104,26 @@ int main(int argc, char** argv) {
       std::string key = o.key;
       ones.insert_or_assign(std::move(key), std::move(o));
     }
+  }
+  const std::vector<KnownMiss> known = known_misses();
+  const auto known_of = [&](const One& o) {
+    Mutant m;
+    m.kind = o.kind;
+    m.what = o.what;
+    m.line = o.line;
+    return find_known(known, o.subject, m);
+  };
+  if (list_known) {
+    std::set<std::string> lines;
+    for (const auto& [key, o] : ones) {
+      if (o.outcome != "survived" || !o.equivalent.empty()) continue;
+      const KnownMiss* k = known_of(o);
+      const std::string place = k != nullptr && k->line != 0 ? std::to_string(k->line) : "*";
+      lines.insert(o.subject + " | " + o.kind + " | " + o.what + " | " + place + " | " +
+                   (k != nullptr ? k->reason : "?"));
+    }
+    for (const std::string& line : lines) std::cout << line << "\n";
+    return 0;
   }
   Row all;
   std::map<std::string, Row> by_kind, by_subject;
@@ -132,16 +154,11 @@ int main(int argc, char** argv) {
   std::cout << "## Equivalent, by reason\n";
   for (const auto& [why, n] : reasons) std::cout << "- " << n << ": " << why << "\n";
   std::cout << "\n## Missed\n";
-  const std::vector<KnownMiss> known = known_misses();
   std::set<const KnownMiss*> seen;
   std::size_t unknown = 0;
   for (const auto& [key, o] : ones) {
     if (o.outcome != "survived" || !o.equivalent.empty()) continue;
-    Mutant m;
-    m.kind = o.kind;
-    m.what = o.what;
-    m.line = o.line;
-    const KnownMiss* k = find_known(known, o.subject, m);
+    const KnownMiss* k = known_of(o);
     if (k != nullptr) seen.insert(k);
     unknown += k == nullptr ? 1 : 0;
     std::cout << "- " << o.subject << ", PTX line " << o.line << ", " << o.what << ": "
