@@ -1,5 +1,7 @@
 // One judgement: compile, verify, time, count; each stage's evidence is turned into the verdict by that stage's pure code.
 #include "evaluate/judge.hpp"
+#include "evaluate/python_reference.hpp"
+#include "evaluate/stored.hpp"
 
 #include "evaluate/check.hpp"
 #include "core/guard.hpp"
@@ -359,11 +361,30 @@ bool counts(const EvaluateOptions& options, std::size_t index) noexcept {
   return options.count && (options.count_workloads == CountScope::all || index == 0);
 }
 
+namespace {
+
+// Stored tensors and Python references are callbacks like a host's own.
+Judging serve(const Judging& judging, std::span<const Workload> workloads) {
+  Judging served = judging;
+  if (served.inputs == nullptr && std::any_of(workloads.begin(), workloads.end(), has_stored_inputs))
+    served.inputs = make_stored_inputs(judging.data_root);
+  const bool golden = std::holds_alternative<GoldenReference>(judging.reference) ||
+                      (std::holds_alternative<NativeReference>(judging.reference) &&
+                       !has_native_reference(*workloads[0].definition) &&
+                       std::all_of(workloads.begin(), workloads.end(), has_golden_outputs));
+  if (golden) served.reference = make_golden_reference(judging.data_root);
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python);
+  return served;
+}
+
+}  // namespace
+
 Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
                                const EvaluateOptions& options) {
   PTXBENCH_TRY(check_options(options));
   PTXBENCH_TRY(check_request(solution, workloads, judging, options));
   Begun begun;
+  begun.judging = serve(judging, workloads);
   begun.evaluation.solution = solution.name;
   begun.evaluation.solution_hash = content_hash(solution);
   begun.evaluation.definition = workloads[0].definition->name;
@@ -382,7 +403,7 @@ Result<Evaluation> run(Context& context, const Solution& solution, std::span<con
   PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options));
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
-    const Stages stages{ContextImpl::of(context), workloads[i], judging, options, cancel, begun.seed, counts(options, i)};
+    const Stages stages{ContextImpl::of(context), workloads[i], begun.judging, options, cancel, begun.seed, counts(options, i)};
     PTXBENCH_TRY_ASSIGN(Prepared prepared, prepare(stages, solution, false));
     PTXBENCH_TRY_ASSIGN(Verdict verdict, measure(stages, std::move(prepared)));
     begun.evaluation.verdicts.push_back(std::move(verdict));
