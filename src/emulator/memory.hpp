@@ -64,6 +64,8 @@ struct Span {
   }
 };
 
+class MapChanges;  // map_changes.hpp
+
 class Memory {
  public:
   explicit Memory(std::uint64_t limit_bytes);
@@ -103,6 +105,8 @@ class Memory {
   // For launches of which Grid::watches_global: remembers a write, remarks a read of what the launch before wrote. Reads
   // and writes through `global` are watched there; those through a span by who makes them.
   void watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access);
+  // Tensor maps that the launch under way has changed.
+  MapChanges& map_changes() noexcept;
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
   std::string describe(std::uint64_t address) const;
 

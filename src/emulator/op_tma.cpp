@@ -1,6 +1,7 @@
 // Copies of tensors' boxes: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor.
 // PTX ISA 9.7.9.27.
 #include "emulator/async_copy.hpp"
+#include "emulator/map_changes.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
@@ -119,6 +120,7 @@ bool read_box(const Exec& x, int lane, unsigned coordinates, Box& box) {
   if (map->rank != rank)
     return bad(" has rank " + std::to_string(map->rank) + "; the instruction copies boxes of rank " +
                std::to_string(rank));
+  x.grid.memory->map_changes().used(agent, box.map_address);
   box.shape = box_shape(*map);
   for (unsigned d = 0; d < rank; ++d) box.at[d] = static_cast<std::int32_t>(x.src(coordinates + d)[lane]);
   return true;

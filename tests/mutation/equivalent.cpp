@@ -56,6 +56,7 @@ class Rules {
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
+    if (kind == "drop_initialisation" && i.opcode == "mov") return already_holds();
     return {};
   }
 
@@ -129,6 +130,48 @@ class Rules {
       if (communicates(i) || i.opcode == "bra") break;
     }
     return {};
+  }
+
+  // On every way to it the register was given the same constant, and nothing else since.
+  std::string already_holds() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    const std::uint32_t reg = deleted.operands[0].index;
+    const auto same = [&](const Instruction& i) {
+      return i.opcode == "mov" && !i.guard && i.operands.size() == 2 && i.operands[0].kind == Kind::reg &&
+             i.operands[0].index == reg && i.operands[1].kind == deleted.operands[1].kind &&
+             i.operands[1].bits == deleted.operands[1].bits;
+    };
+    std::vector<bool> seen(f_->body.size());
+    std::vector<std::uint32_t> todo{s_.mutant.index};
+    while (!todo.empty()) {
+      const std::uint32_t at = todo.back();
+      todo.pop_back();
+      std::vector<std::uint32_t> before;
+      if (at == 0) return {};
+      const Instruction& above = f_->body[at - 1];
+      const bool falls_through =
+          above.guard || (above.opcode != "bra" && above.opcode != "ret" && above.opcode != "exit");
+      if (falls_through) before.push_back(at - 1);
+      for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
+        const Instruction& jump = f_->body[k];
+        if (jump.opcode == "brx") return {};
+        if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
+            jump.operands[0].index == at)
+          before.push_back(k);
+      }
+      for (const std::uint32_t k : before) {
+        const Instruction& i = f_->body[k];
+        if (k == s_.mutant.index || seen[k] || same(i)) continue;
+        if (!i.operands.empty() && names(i.operands[0], reg) && i.opcode != "st") return {};
+        seen[k] = true;
+        todo.push_back(k);
+      }
+    }
+    return "the register holds the same constant already, on every way that leads there";
+  }
+  static bool names(const Operand& o, std::uint32_t reg) {
+    return (o.kind == Kind::reg && o.index == reg) ||
+           std::any_of(o.parts.begin(), o.parts.end(), [&](const Operand& p) { return names(p, reg); });
   }
 
   // The barrier at a kernel's end, where no CTA reaches into another's shared memory.

@@ -188,7 +188,8 @@ Judgement Subject::judge(const Mutant& mutant) {
       {module_, mutant, case_.solution.find_source("launch.json")->content, j.note, kernels_, used_maps_});
   if (j.equivalent.empty() && mutant.kind == "drop_initialisation" && !mutant.other_values.empty() &&
       any_value_will_do(mutant))
-    j.equivalent = "any other value in its place (two were tried) gives the same: nothing that is used depends on it";
+    j.equivalent =
+        "any other value in its place (two were tried) gives the same: nothing that is used depends on it";
   return j;
 }
 

@@ -45,7 +45,8 @@ class Subject {
 
  private:
   Judgement run(const Mutant& mutant);
-  // A deleted initialisation of a register: whether the kernel is right with other values than the one that it has.
+  // A deleted initialisation of a register: whether the kernel is right with other values than the one that
+  // it has.
   bool any_value_will_do(const Mutant& mutant);
   void find_used_maps();
   VerifyEvidence verify(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate,
