@@ -288,7 +288,10 @@ Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const
     return make_error(ErrorCode::invalid_argument,
                       "the job carries no code of the judge for " + device.info().id +
                           "; compile judge_compile_request(\"" + device.info().arch + "\")");
-  return make_cuda_judge(device, cubin);
+  ModuleImage image;
+  image.source = "judge.cu";
+  image.cubin = cubin;
+  return make_cuda_judge(device, image);
 }
 
 }  // namespace ptxbench
