@@ -113,7 +113,7 @@ class Attention {
         for (u64 c = 0; c < visible; ++c) p[c] = judge::narrowed(type_, p[c]);
         row_times_matrix(p.data(), v.v.data(), visible, s_.head_dim, out.data());
         for (u64 d = 0; d < s_.head_dim; ++d)
-          store(at_.o, spec_.output, to * s_.head_dim + d, static_cast<float>(out[d] / sum));
+          store(at_.o, spec_.output, to * s_.head_dim + d, static_cast<float>(judge::product(out[d], T(1) / sum)));
         if (spec_.lse == DType::float64)
           static_cast<double*>(at_.lse)[to] = lse;
         else

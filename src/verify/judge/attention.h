@@ -116,7 +116,8 @@ struct GradientArgs {
   u32 causal, by_key, heads, unused;
 };
 
-// out[head, row0 + r, d] = scale * sum over c of weights[z, r, c] * b[head, c, d] / (sums ? sums[z, r] : 1).
+// out[head, row0 + r, d] = sum over c of weights[z, r, c] * b[head, c, d], times 1 / sums[z, r], or scale where there are no
+// sums.
 struct WeightedArgs {
   AttentionRows which;
   u64 weights, b, sums, out;

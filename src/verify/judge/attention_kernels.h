@@ -120,8 +120,8 @@ static __device__ __forceinline__ void scores_kernel(const ScoresArgs& g) {
     }
 }
 
-static __device__ __forceinline__ double quotient(double a, double b) { return __ddiv_rn(a, b); }
-static __device__ __forceinline__ float quotient(float a, float b) { return __fdiv_rn(a, b); }
+static __device__ __forceinline__ double reciprocal(double v) { return __drcp_rn(v); }
+static __device__ __forceinline__ float reciprocal(float v) { return __frcp_rn(v); }
 
 template <class T>
 static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
@@ -162,21 +162,22 @@ static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
     multiply_slice(tiles, acc);
     __syncthreads();
   }
-  const T scale = static_cast<T>(g.scale);
 #pragma unroll
-  for (u32 i = 0; i < 8; ++i)
+  for (u32 i = 0; i < 8; ++i) {
+    const u32 row = row0 + tile_row(i);
+    if (row >= g.which.rows) continue;
+    T factor = static_cast<T>(g.scale);
+    if (g.sums)
+      factor =
+          reciprocal(reinterpret_cast<const T*>(g.sums)[static_cast<u64>(blockIdx.z) * g.which.rows + row]);
+    const u64 to = (static_cast<u64>(head) * g.which.rows_of_head + g.which.row0 + row) * g.depth;
 #pragma unroll
     for (u32 j = 0; j < 8; ++j) {
-      const u32 row = row0 + tile_row(i), d = col0 + tile_column(j);
-      if (row >= g.which.rows || d >= g.depth) continue;
-      T v = acc[i][j];
-      if (g.sums)
-        v = quotient(v,
-                     reinterpret_cast<const T*>(g.sums)[static_cast<u64>(blockIdx.z) * g.which.rows + row]);
-      store_rounded(g.out, g.out_type,
-                    (static_cast<u64>(head) * g.which.rows_of_head + g.which.row0 + row) * g.depth + d,
-                    static_cast<float>(product(v, scale)));
+      const u32 d = col0 + tile_column(j);
+      if (d < g.depth)
+        store_rounded(g.out, g.out_type, to + d, static_cast<float>(product(acc[i][j], factor)));
     }
+  }
 }
 
 static __device__ __forceinline__ double sum_of_lanes(double v, double before) {
