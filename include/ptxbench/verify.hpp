@@ -185,6 +185,7 @@ struct OutputStatistics {
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
+  double model_times_reference = 0;
   /// How many elements the model was computed for: all, or a sample of rows where it is costly. What follows is of these.
   std::uint64_t model_elements = 0;
   double sampled_squared_error = 0;

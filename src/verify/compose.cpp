@@ -185,6 +185,10 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     const double even = 1 / std::sqrt(static_cast<double>(s.elements));
     const double spread = std::max(even, std::sqrt(s.sum_fourth_reference) / s.sum_squared_reference);
     limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
+    // Where P takes a few values only, as of small integers, its roundings do not average out, and the model's slope says by
+    // how much.
+    if (s.has_model && s.sampled_squared_reference > 0)
+      limits.scale += 2 * std::abs(s.model_times_reference / s.sampled_squared_reference - 1);
   }
   return limits;
 }

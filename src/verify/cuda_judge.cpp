@@ -38,10 +38,7 @@ class CudaJudge final : public JudgeOps {
     if (loaded_) device_.unload(module_);
   }
 
-  Result<void> prepare(std::span<const std::uint8_t> cubin) {
-    ModuleImage image;
-    image.source = "judge.cu";
-    image.cubin = cubin;
+  Result<void> prepare(const ModuleImage& image) {
     PTXBENCH_TRY_ASSIGN(module_, device_.load(image));
     loaded_ = true;
     PTXBENCH_TRY_ASSIGN(results_,
@@ -245,9 +242,9 @@ class CudaJudge final : public JudgeOps {
 
 }  // namespace
 
-Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, std::span<const std::uint8_t> cubin) {
+Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, const ModuleImage& image) {
   auto made = std::make_unique<CudaJudge>(device);
-  PTXBENCH_TRY(made->prepare(cubin));
+  PTXBENCH_TRY(made->prepare(image));
   return std::unique_ptr<JudgeOps>(std::move(made));
 }
 

@@ -60,7 +60,7 @@ struct Partial {
   u64 elements, nonfinite_wrong;
   double sum_squared_error, max_absolute_error, max_relative_error;
   double sum_got_times_reference, sum_squared_reference, sum_fourth_reference, largest_reference;
-  double model_sum_squared_error, model_max_error;
+  double model_sum_squared_error, model_max_error, model_times_reference;
 };
 
 struct WrongArgs {
@@ -122,6 +122,7 @@ PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, boo
   if (has_model && is_finite(model)) {
     const double off = magnitude_of(model - reference);
     p.model_sum_squared_error += off * off;
+    p.model_times_reference += model * reference;
     if (off > p.model_max_error) p.model_max_error = off;
   }
 }
@@ -137,6 +138,7 @@ PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
   into.sum_squared_reference += p.sum_squared_reference;
   into.sum_fourth_reference += p.sum_fourth_reference;
   into.model_sum_squared_error += p.model_sum_squared_error;
+  into.model_times_reference += p.model_times_reference;
   if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
 }
 
