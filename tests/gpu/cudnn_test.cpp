@@ -75,12 +75,6 @@ Matrix gaussian(std::size_t count, unsigned seed) {
   return values;
 }
 
-void run(Device& device, LibraryBaseline& library, const PlanBuffers& buffers) {
-  const auto queued = library.enqueue(buffers);
-  if (!queued) FAIL(queued.error().to_string());
-  REQUIRE_FALSE(*device.synchronize(60'000'000'000));
-}
-
 }  // namespace
 
 TEST_CASE("cuDNN's attention agrees with a double reference, forward and backward") {
@@ -88,8 +82,9 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
   if (!gpu) return;
   constexpr std::int64_t kBatch = 2, kHeads = 2;
   for (const std::int64_t width : {64, 96, 128, 256})
-    for (const std::int64_t sequence : {128, 200})
+    for (const std::int64_t sequence : {200, 256})
       for (const bool causal : {false, true}) {
+        if (sequence == 256 && width != 128) continue;  // making plans takes a second each
         CAPTURE(width, sequence, causal);
         const std::size_t heads = kBatch * kHeads, rows = heads * static_cast<std::size_t>(sequence);
         const std::size_t elements = rows * static_cast<std::size_t>(width);
@@ -118,7 +113,12 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
         CHECK(library->description().find("engine ") != std::string::npos);
         for (const DeviceBuffer& output : forward.outputs)
           REQUIRE(gpu->fill(output.address, 0xff, 1, output.bytes));
-        run(*gpu, *library, forward);
+        // Behind the gate, where nothing may wait for the stream.
+        REQUIRE(gpu->close_gate());
+        const auto queued = library->enqueue(forward);
+        REQUIRE(gpu->open_gate());
+        if (!queued) FAIL(queued.error().to_string());
+        REQUIRE_FALSE(*gpu->synchronize(60'000'000'000));
         const Matrix got_o = memory.values(forward.outputs[0], kHalf);
         CHECK(relative_error(got_o, o) < 5e-3);
         CHECK(relative_error(memory.values(forward.outputs[1], kSingle), lse) < 1e-5);
@@ -138,7 +138,11 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
         for (int round = 0; round < 2; ++round) {
           for (const DeviceBuffer& output : backward.outputs)
             REQUIRE(gpu->fill(output.address, 0xff, 1, output.bytes));
-          run(*gpu, *gradient_library, backward);
+          REQUIRE(gpu->close_gate());
+          const auto second = gradient_library->enqueue(backward);
+          REQUIRE(gpu->open_gate());
+          if (!second) FAIL(second.error().to_string());
+          REQUIRE_FALSE(*gpu->synchronize(60'000'000'000));
           CHECK(relative_error(memory.values(backward.outputs[0], kHalf), d_q) < 1e-2);
           CHECK(relative_error(memory.values(backward.outputs[1], kHalf), d_k) < 1e-2);
           CHECK(relative_error(memory.values(backward.outputs[2], kHalf), d_v) < 1e-2);
@@ -149,16 +153,25 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
 TEST_CASE("what cuDNN does not serve is unsupported, in its own words") {
   const auto gpu = gpu_or_skip();
   if (!gpu) return;
-  const Workload workload = attention_workload(attention_definition(100, false, false), 1, 1, 64);
-  const auto library = baseline_or_skip(workload);
-  if (!library) return;
-  Buffers memory(*gpu);
-  const auto wide = [&] { return memory.make(64 * 100 * 2); };
-  const auto prepared =
-      library->prepare(*gpu, workload, PlanBuffers{{wide(), wide(), wide()}, {wide(), memory.make(64 * 4)}});
-  REQUIRE_FALSE(prepared);
-  CHECK(prepared.error().code == ErrorCode::unsupported);
-  CHECK(prepared.error().message.find("CUDNN_STATUS_NOT_SUPPORTED") != std::string::npos);
+  for (const bool backward : {false, true})
+    for (const std::int64_t width : {100, 320}) {
+      CAPTURE(width, backward);
+      const Workload workload = attention_workload(attention_definition(width, false, backward), 1, 1, 64);
+      const auto library = baseline_or_skip(workload);
+      if (!library) return;
+      Buffers memory(*gpu);
+      PlanBuffers buffers;
+      for (int i = 0; i < (backward ? 6 : 3); ++i)
+        buffers.inputs.push_back(memory.make(static_cast<std::uint64_t>(width) * 128));
+      for (int i = 0; i < 3; ++i)
+        buffers.outputs.push_back(memory.make(static_cast<std::uint64_t>(width) * 128));
+      const auto prepared = library->prepare(*gpu, workload, buffers);
+      REQUIRE_FALSE(prepared);
+      CHECK(prepared.error().code == ErrorCode::unsupported);
+      INFO(prepared.error().message);
+      CHECK(prepared.error().message.find("CUDNN_STATUS_NOT_SUPPORTED") != std::string::npos);
+      WARN(prepared.error().message);
+    }
 }
 
 // Not run by default: test_gpu "[measure]" prints times of the benchmark's shapes.
