@@ -114,10 +114,13 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
       handles.push_back(config.handle());
       found.push_back(std::move(config));
     }
-    if (count == 0) return cudnn_error(*dnn_, cudnn::kNotSupported, "the heuristics offer nothing");
-    PTXBENCH_TRY_ASSIGN(count, heuristics.get(Attribute::heuristics_results, AttributeType::descriptor, count,
-                                              handles.data()));
-    found.resize(std::min(found.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0))));
+    // Asked how many there are it counts all that it knows of; asked for them it gives those that can serve.
+    if (!found.empty()) {
+      PTXBENCH_TRY_ASSIGN(count, heuristics.get(Attribute::heuristics_results, AttributeType::descriptor,
+                                                count, handles.data()));
+    }
+    if (count <= 0) return cudnn_error(*dnn_, cudnn::kNotSupported, "the heuristics offer nothing");
+    found.resize(std::min(found.size(), static_cast<std::size_t>(count)));
     return found;
   }
 

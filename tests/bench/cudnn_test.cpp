@@ -168,9 +168,10 @@ TEST_CASE("the fallback engines serve where the heuristics offer nothing else") 
 }
 
 TEST_CASE("an attention that cuDNN does not serve is unsupported, in its own words") {
-  SECTION("nothing is offered") {
+  for (const bool counted : {false, true}) {
     Setup s;
-    s.cudnn.offers.clear();
+    s.cudnn.viable = false;
+    if (!counted) s.cudnn.offers.clear();
     s.cudnn.last_error = "d_qk % 8 != 0\n";
     const auto prepared = s.library->prepare(s.device, s.workload, s.forward_buffers());
     REQUIRE_FALSE(prepared);

@@ -32,6 +32,7 @@ class FakeCudnn {
     int plan_status = 0, run_status = 0;
   };
   std::vector<Offer> offers{{2, 7, 1000}}, fallback_offers;
+  bool viable = true;  // false: the heuristics count their offers and then give none
   std::string last_error;
 
   // What tests look at.
@@ -170,6 +171,7 @@ class FakeCudnn {
           config.offer = list[i];
           config.finalized = true;
         }
+        if (requested > 0 && !viable) *count = 0;
         return 0;
       }
       case A::engine_config_engine:
