@@ -48,6 +48,8 @@ Error cudnn_error(const Cudnn& library, int status, const std::string& what) {
   std::string text = detail.data();
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
+  constexpr std::size_t kMost = 400;  // the reason comes first, cuDNN's own call stack behind it
+  if (text.size() > kMost) text = text.substr(0, kMost) + " ...";
   return make_error(
       cudnn::is_not_supported(status) ? ErrorCode::unsupported : ErrorCode::driver,
       what + ": " + library.cudnnGetErrorString(status) + (text.empty() ? "" : " (" + text + ")"));
