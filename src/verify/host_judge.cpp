@@ -48,6 +48,7 @@ class HostJudge final : public JudgeOps {
   }
 
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
+  Result<void> read_through(std::uint64_t, std::uint64_t) override { return {}; }  // nor to fill,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
