@@ -47,7 +47,7 @@ struct TimeJob {
   Candidate candidate;
   BaselineSpec baseline;
   std::uint64_t seed = 0;
-  int pairs = 40;                             ///< most; at least 6 are wanted for an interval
+  int pairs = 40;                             ///< most; at least 6 are wanted for an interval; 0: `noise` alone
   int warmup_pairs = 2;                       ///< run, the first verified, not counted
   std::uint64_t budget_ns = 3'000'000'000;    ///< no new pair (trial) starts after it
   std::optional<double> stop_if_slower_than;  ///< a speedup: stop when the interval's upper end is below it

@@ -169,7 +169,7 @@ class PairTiming {
 
 Result<void> time_pairs(TimedSession& session, Stopwatch& watch) {
   PairTiming timing(session);
-  PTXBENCH_TRY(timing.measure());
+  if (session.job().pairs > 0) PTXBENCH_TRY(timing.measure());
   watch.lap("pairs");
   const TimeEvidence& evidence = session.evidence();
   if (!session.job().noise || !session.has_baseline() || evidence.fault || evidence.failure) return {};

@@ -93,6 +93,22 @@ TEST_CASE("the noise floor is the far end of the interval of the baseline's rati
   CHECK_FALSE(noise_floor({}));
 }
 
+TEST_CASE("numbers of two protocols, or of a cold and a warm L2, have no mean") {
+  Evaluation evaluation;
+  for (int i = 0; i < 2; ++i) {
+    evaluation.verdicts.push_back(passed());
+    compose_timing(samples(std::vector<std::pair<std::uint64_t, std::uint64_t>>(10, {1000, 2000})),
+                   evaluation.verdicts.back());
+  }
+  REQUIRE(evaluation.speedup());
+  CHECK(*evaluation.speedup() == Approx(2));
+  evaluation.verdicts[1].timing.l2 = "warm";
+  CHECK_FALSE(evaluation.speedup());
+  evaluation.verdicts[1].timing.l2 = "cold";
+  evaluation.verdicts[1].provenance.protocol = std::string(kPublished);
+  CHECK_FALSE(evaluation.speedup());
+}
+
 TEST_CASE("too few pairs are inconclusive, none unavailable") {
   Verdict few = passed(), none = passed(), zero = passed();
   compose_timing(samples({{10, 20}, {10, 20}}), few);
