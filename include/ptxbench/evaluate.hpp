@@ -102,7 +102,9 @@ struct EvaluateOptions {
   int pairs = 40;                                 ///< most timed pairs of candidate and baseline
   std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
   std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
-  std::string protocol = "rigorous";
+  double target_width = 0.003;  ///< timing stops when the speedup's 95% interval is narrower than this part of it; 0: never
+  L2State l2 = L2State::cold;   ///< what the L2 holds when a timed run starts; labelled in the verdict
+  std::string protocol{kRigorous};                ///< or kPublished (docs/timing.md)
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
   std::uint64_t compile_deadline_ns = 60'000'000'000;

@@ -119,9 +119,11 @@ std::string_view input_kind_name(InputKind kind) noexcept;
 std::string_view reference_kind_name(ReferenceKind kind) noexcept;
 std::string_view comparator_kind_name(ComparatorKind kind) noexcept;
 
-/// |got - expected| <= atol + rtol * |expected|.
+/// |got - expected| <= atol + rtol * |expected|; with `either`, as the benchmark published it, an element is right if one of
+/// |got - expected| <= atol and |got - expected| <= rtol * (|expected| + 1e-8) holds.
 struct Tolerance {
   double atol = 1e-2, rtol = 1e-2;
+  bool either = false;
 };
 
 /// How outputs are compared. `model_error` needs a model of the operation's arithmetic; where there is none

@@ -145,7 +145,7 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
@@ -168,7 +168,7 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
 // What a noise floor belongs to.
 std::string noise_key(const DeviceInfo& device, const Workload& workload, const TimeJob& job) {
   Hasher hasher;
-  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol);
+  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol).field(l2_state_name(job.l2));
   hasher.field(baseline_kind_name(job.baseline.kind));
   if (job.baseline.solution) {
     hasher.field(content_hash(job.baseline.solution->solution));
@@ -192,15 +192,17 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
   job.pairs = stages.options.pairs;
   job.budget_ns = stages.options.time_budget_ns;
   job.stop_if_slower_than = stages.options.stop_if_slower_than;
+  job.target_width = stages.options.target_width;
+  job.l2 = stages.options.l2;
   job.protocol = stages.options.protocol;
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   const std::string key = noise_key(device, stages.workload, job);
   const std::optional<double> kept = stages.context.noise_floor(key);
-  job.noise = !kept && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
+  job.noise = !kept && job.protocol == kRigorous && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const TimeEvidence evidence,
@@ -208,7 +210,7 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
                                                     {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
   if (evidence.fault) PTXBENCH_TRY(not_sick(*evidence.fault));
   if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
-  compose_timing(evidence, verdict, kept);
+  compose_timing(evidence, verdict, kept, roofline(stages.workload, device, job.l2, evidence.gpu.max_sm_mhz));
   verdict.provenance.stages.push_back({"time", since(start)});
   return {};
 }
@@ -222,7 +224,7 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();

@@ -95,8 +95,8 @@ std::string why_wrong(const OutputCorrectness& o, const OutputEvidence& evidence
       text += o.max_limit == 0 ? " (these inputs allow no error)"
                                : " (allowed error " + number(o.max_limit) + ")";
     } else if (o.comparator == "tolerance") {
-      text += " (allowed error " + number(evidence.tolerance.atol) + " + " + number(evidence.tolerance.rtol) +
-              " * |expected|)";
+      text += " (allowed error " + number(evidence.tolerance.atol) + (evidence.tolerance.either ? " or " : " + ") +
+              number(evidence.tolerance.rtol) + " * |expected|)";
     }
   } else if (o.comparator == "model_error" && o.rms_error > o.rms_limit) {
     text += "the RMS error " + number(o.rms_error) + " is beyond " + number(o.rms_limit) +

@@ -49,6 +49,7 @@ class HostJudge final : public JudgeOps {
   }
 
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
+  Result<void> read_through(std::uint64_t, std::uint64_t) override { return {}; }  // nor to fill,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
   Result<bool> disturb(std::uint64_t) override { return false; }

@@ -73,6 +73,8 @@ class JudgeOps {
   virtual Result<void> gemm_model(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
                                   std::uint64_t b, std::uint64_t out) = 0;
   virtual Result<void> flush_l2() = 0;
+  // Reads memory, so that the L2 holds the end of it; 16-byte aligned.
+  virtual Result<void> read_through(std::uint64_t address, std::uint64_t bytes) = 0;
   virtual Result<void> wipe_shared() = 0;
   // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
   // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.

@@ -98,7 +98,7 @@ void fields(F&& f, Candidate& v) {
 }
 template <class F>
 void fields(F&& f, Tolerance& v) {
-  f("atol", v.atol), f("rtol", v.rtol);
+  f("atol", v.atol), f("rtol", v.rtol), f("either", v.either);
 }
 template <class F>
 void fields(F&& f, ComparatorSpec& v) {

@@ -142,9 +142,12 @@ PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
   if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
 }
 
+// A negative rtol is another rule: wrong only beyond atol and beyond -rtol * (|reference| + 1e-8).
 PTXBENCH_JUDGE_FN bool element_wrong(double got, double reference, double atol, double rtol, double largest) {
   if (!is_finite(got) || !is_finite(reference)) return !nonfinite_right(got, reference, largest);
-  return magnitude_of(got - reference) > atol + rtol * magnitude_of(reference);
+  const double error = magnitude_of(got - reference), size = magnitude_of(reference);
+  if (rtol < 0) return error > atol && error > -rtol * (size + 1e-8);
+  return error > atol + rtol * size;
 }
 
 }  // namespace ptxbench::judge
