@@ -188,10 +188,8 @@ TEST_CASE("what asking the monitor and resetting the L2 costs", "[.][measure][ti
   const auto took = [](const char* what, int times, const auto& f) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < times; ++i) f();
-    WARN(what << ": "
-              << std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() /
-                     times
-              << " us");
+    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+    WARN(what << ": " << spent.count() / times << " us");
   };
   std::unique_ptr<GpuMonitor> monitor;
   took("opening NVML", 1, [&] {
