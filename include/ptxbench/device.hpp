@@ -29,6 +29,8 @@ struct DeviceInfo {
   DeviceLimits limits;
   bool emulated = false;
   std::vector<std::pair<std::string, std::string>> versions;  ///< "driver" -> "580.159 (CUDA 13.0)"
+  std::int64_t max_sm_khz = 0;                       ///< the SMs' highest clock; 0 unknown
+  std::int64_t memory_khz = 0, memory_bus_bits = 0;  ///< two transfers a clock; 0 unknown
 };
 
 /// A fault of what ran, with the device's own word for it. After `sticky` ones the device is lost.
@@ -146,6 +148,8 @@ class Device {
   virtual Result<void> open_gate() = 0;
   /// The CUstream, for libraries that queue work themselves (cuBLASLt); null on the emulator.
   virtual void* native_stream() noexcept = 0;
+  /// Lines that kernels marked to stay in the L2 (evict_last, persisting accesses) are as any others from now on.
+  virtual Result<void> reset_persisting_l2() { return {}; }
 };
 
 /// Buffers of one run of a plan: one for each input and output of the definition, in order.

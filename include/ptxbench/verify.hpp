@@ -119,9 +119,11 @@ std::string_view input_kind_name(InputKind kind) noexcept;
 std::string_view reference_kind_name(ReferenceKind kind) noexcept;
 std::string_view comparator_kind_name(ComparatorKind kind) noexcept;
 
-/// |got - expected| <= atol + rtol * |expected|.
+/// |got - expected| <= atol + rtol * |expected|; with `either`, as the benchmark published it, an element is right if one of
+/// |got - expected| <= atol and |got - expected| <= rtol * (|expected| + 1e-8) holds.
 struct Tolerance {
   double atol = 1e-2, rtol = 1e-2;
+  bool either = false;
 };
 
 /// How outputs are compared. `model_error` needs a model of the operation's arithmetic; where there is none
@@ -185,6 +187,7 @@ struct OutputStatistics {
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
+  double model_times_reference = 0;
   /// How many elements the model was computed for: all, or a sample of rows where it is costly. What follows is of these.
   std::uint64_t model_elements = 0;
   double sampled_squared_error = 0;

@@ -4,9 +4,6 @@
 #include "bench/library_baselines.hpp"
 
 #include <algorithm>
-#ifdef PTXBENCH_CUDNN_TRACE
-#include <cstdio>
-#endif
 #include <limits>
 #include <optional>
 #include <vector>
@@ -117,10 +114,13 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
       handles.push_back(config.handle());
       found.push_back(std::move(config));
     }
-    if (count == 0) return found;
-    PTXBENCH_TRY_ASSIGN(count, heuristics.get(Attribute::heuristics_results, AttributeType::descriptor, count,
-                                              handles.data()));
-    found.resize(std::min(found.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0))));
+    // Asked how many there are it counts all that it knows of; asked for them it gives those that can serve.
+    if (!found.empty()) {
+      PTXBENCH_TRY_ASSIGN(count, heuristics.get(Attribute::heuristics_results, AttributeType::descriptor,
+                                                count, handles.data()));
+    }
+    if (count <= 0) return cudnn_error(*dnn_, cudnn::kNotSupported, "the heuristics offer nothing");
+    found.resize(std::min(found.size(), static_cast<std::size_t>(count)));
     return found;
   }
 
@@ -190,10 +190,6 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
         PTXBENCH_TRY_ASSIGN(const std::uint64_t ns, device_->elapsed_ns(start, end));
         least = std::min(least, ns);
       }
-#ifdef PTXBENCH_CUDNN_TRACE
-      std::fprintf(stderr, "    %9.3f ms ws %llu %s\n", static_cast<double>(least) * 1e-6,
-                   static_cast<unsigned long long>(plan.workspace), algorithm(plan.config).c_str());
-#endif
       if (least >= best) continue;
       best = least;
       chosen_ = std::move(plan);

@@ -42,12 +42,17 @@ const char* descriptor_name(DescriptorType type) {
 }  // namespace
 
 Error cudnn_error(const Cudnn& library, int status, const std::string& what) {
-  std::array<char, 1024> detail{};
+  std::array<char, 2048> detail{};
   library.cudnnGetLastErrorString(detail.data(), detail.size());
   detail.back() = 0;
-  std::string message = what + ": " + library.cudnnGetErrorString(status);
-  if (detail[0] != 0) message += " (" + std::string(detail.data()) + ")";
-  return make_error(cudnn::is_not_supported(status) ? ErrorCode::unsupported : ErrorCode::driver, message);
+  std::string text = detail.data();
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  constexpr std::size_t kMost = 400;  // the reason comes first, cuDNN's own call stack behind it
+  if (text.size() > kMost) text = text.substr(0, kMost) + " ...";
+  return make_error(
+      cudnn::is_not_supported(status) ? ErrorCode::unsupported : ErrorCode::driver,
+      what + ": " + library.cudnnGetErrorString(status) + (text.empty() ? "" : " (" + text + ")"));
 }
 
 CudnnDescriptor::~CudnnDescriptor() {

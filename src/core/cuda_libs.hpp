@@ -65,7 +65,8 @@ Result<Dylib> open_dylib(const std::string& what, const std::vector<std::string>
   X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col)
 // Newer than the oldest driver that works; null where the driver has none.
 #define PTXBENCH_DRIVER_OPTIONAL_FUNCTIONS(X) \
-  X(cuFuncGetParamInfo) X(cuFuncGetName) X(cuFuncGetModule) X(cuModuleGetFunctionCount) X(cuModuleEnumerateFunctions)
+  X(cuFuncGetParamInfo) X(cuFuncGetName) X(cuFuncGetModule) X(cuModuleGetFunctionCount) X(cuModuleEnumerateFunctions) \
+  X(cuCtxResetPersistingL2Cache)
 
 #define PTXBENCH_NVRTC_FUNCTIONS(X)                                                                           \
   X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs)               \

@@ -15,7 +15,7 @@ using Descriptor = void*;  // cudnnBackendDescriptor_t
 
 // cudnnStatus_t. Since 9.0 the thousands are the category: 3xxx is "not supported", with the reason behind
 // it.
-inline constexpr int kSuccess = 0;
+inline constexpr int kSuccess = 0, kNotSupported = 3000;
 constexpr bool is_not_supported(int status) { return status / 1000 == 3; }
 
 enum class DataType : int { float32 = 0, float16 = 2, int32 = 4, bfloat16 = 9, boolean = 11 };

@@ -58,6 +58,7 @@ class CudaDevice final : public Device {
   Result<DeviceOutcome> synchronize(std::uint64_t deadline_ns) override;
 
   std::optional<DeviceFault> loss() const override { return lost_; }
+  Result<void> reset_persisting_l2() override;
   Result<DeviceEvent> create_event() override;
   Result<void> record(DeviceEvent event) override;
   Result<std::uint64_t> elapsed_ns(DeviceEvent start, DeviceEvent end) override;

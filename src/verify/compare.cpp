@@ -117,7 +117,7 @@ Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& dev
     if (evidence.comparator == ComparatorKind::tolerance) {
       evidence.tolerance = tolerance_for(comparator, layout);
       atol = evidence.tolerance.atol;
-      rtol = evidence.tolerance.rtol;
+      rtol = evidence.tolerance.either ? -evidence.tolerance.rtol : evidence.tolerance.rtol;
     } else {
       atol = model_limits(evidence.statistics, layout.dtype).max;
     }

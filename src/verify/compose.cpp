@@ -95,8 +95,8 @@ std::string why_wrong(const OutputCorrectness& o, const OutputEvidence& evidence
       text += o.max_limit == 0 ? " (these inputs allow no error)"
                                : " (allowed error " + number(o.max_limit) + ")";
     } else if (o.comparator == "tolerance") {
-      text += " (allowed error " + number(evidence.tolerance.atol) + " + " + number(evidence.tolerance.rtol) +
-              " * |expected|)";
+      text += " (allowed error " + number(evidence.tolerance.atol) + (evidence.tolerance.either ? " or " : " + ") +
+              number(evidence.tolerance.rtol) + " * |expected|)";
     }
   } else if (o.comparator == "model_error" && o.rms_error > o.rms_limit) {
     text += "the RMS error " + number(o.rms_error) + " is beyond " + number(o.rms_limit) +
@@ -185,6 +185,10 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     const double even = 1 / std::sqrt(static_cast<double>(s.elements));
     const double spread = std::max(even, std::sqrt(s.sum_fourth_reference) / s.sum_squared_reference);
     limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
+    // Where P takes a few values only, as of small integers, its roundings do not average out, and the model's slope says by
+    // how much.
+    if (s.has_model && s.sampled_squared_reference > 0)
+      limits.scale += 2 * std::abs(s.model_times_reference / s.sampled_squared_reference - 1);
   }
   return limits;
 }

@@ -38,10 +38,7 @@ class CudaJudge final : public JudgeOps {
     if (loaded_) device_.unload(module_);
   }
 
-  Result<void> prepare(std::span<const std::uint8_t> cubin) {
-    ModuleImage image;
-    image.source = "judge.cu";
-    image.cubin = cubin;
+  Result<void> prepare(const ModuleImage& image) {
     PTXBENCH_TRY_ASSIGN(module_, device_.load(image));
     loaded_ = true;
     PTXBENCH_TRY_ASSIGN(results_,
@@ -66,11 +63,18 @@ class CudaJudge final : public JudgeOps {
   Result<void> flush_l2() override {
     if (flush_.address == 0) {
       const std::int64_t l2 = device_.info().limits.l2_bytes;
-      const std::uint64_t bytes = 2 * static_cast<std::uint64_t>(l2 > 0 ? l2 : std::int64_t{64} << 20);
+      // Larger than twice the L2, whose policy is not known.
+      const std::uint64_t bytes = 2 * static_cast<std::uint64_t>(l2 > 0 ? l2 : std::int64_t{64} << 20) + (16 << 20);
       PTXBENCH_TRY_ASSIGN(flush_, device_.allocate(bytes));
     }
     const judge::FlushArgs args{flush_.address, flush_.bytes / 16, results_.address, ++tag_, 0};
     PTXBENCH_TRY(launch("ptxbench_flush_write", spread(args.words), args));
+    return launch("ptxbench_flush_read", spread(args.words), args);
+  }
+
+  Result<void> read_through(std::uint64_t address, std::uint64_t bytes) override {
+    if (bytes < 16) return {};
+    const judge::FlushArgs args{address, bytes / 16, results_.address, ++tag_, 0};
     return launch("ptxbench_flush_read", spread(args.words), args);
   }
 
@@ -245,9 +249,9 @@ class CudaJudge final : public JudgeOps {
 
 }  // namespace
 
-Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, std::span<const std::uint8_t> cubin) {
+Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, const ModuleImage& image) {
   auto made = std::make_unique<CudaJudge>(device);
-  PTXBENCH_TRY(made->prepare(cubin));
+  PTXBENCH_TRY(made->prepare(image));
   return std::unique_ptr<JudgeOps>(std::move(made));
 }
 

@@ -93,9 +93,10 @@ Result<OutputValues> ExpectedSource::gemm(JudgeOps& judge, const TensorBuffers& 
   return values;
 }
 
-// The reference of O, dQ, dK and dV is kept in fp32, whose rounding is 2^-16 of what a 16-bit output's is: in fp64 it would
-// be 6 GB for S = 16384 and D = 256. That of the LSE, an fp32 output, is in fp64.
-Result<OutputValues> ExpectedSource::attention(JudgeOps& judge, const TensorBuffers& buffers, std::uint64_t seed) {
+// The reference of O, dQ, dK and dV is kept in fp32, whose rounding is 2^-16 of what a 16-bit output's is: in
+// fp64 it would be 6 GB for S = 16384 and D = 256. That of the LSE, an fp32 output, is in fp64.
+Result<OutputValues> ExpectedSource::attention(JudgeOps& judge, const TensorBuffers& buffers,
+                                               std::uint64_t seed) {
   constexpr int kSumFloor = -15;  // as for a GEMM's
   constexpr int kLseFloor = -20;  // an LSE is near 10 and honest ones are off by a few units of 2^-23
   PTXBENCH_TRY_ASSIGN(const AttentionShape shape, attention_shape(workload_));
@@ -143,7 +144,8 @@ Result<OutputValues> ExpectedSource::attention(JudgeOps& judge, const TensorBuff
     if (spec.rows_of_head < shape.sequence) {
       const std::vector<std::uint32_t> rows = sample_rows(shape, seed);
       PTXBENCH_TRY_ASSIGN(const DeviceBuffer list, values.own(device_, rows.size() * sizeof rows[0]));
-      PTXBENCH_TRY(device_.write(list.address, {reinterpret_cast<const std::uint8_t*>(rows.data()), list.bytes}));
+      PTXBENCH_TRY(
+          device_.write(list.address, {reinterpret_cast<const std::uint8_t*>(rows.data()), list.bytes}));
       spec.rows = list.address;
     }
     to.clear();
@@ -152,7 +154,8 @@ Result<OutputValues> ExpectedSource::attention(JudgeOps& judge, const TensorBuff
       ModelAt model;
       model.sample = {spec.rows, spec.rows_of_head, shape.sequence, width, 0};
       model.elements = std::uint64_t{shape.all_heads()} * spec.rows_of_head * width;
-      PTXBENCH_TRY_ASSIGN(const DeviceBuffer out, values.own(device_, dtype_bytes(layouts_.outputs[i].dtype, model.elements)));
+      PTXBENCH_TRY_ASSIGN(const DeviceBuffer out,
+                          values.own(device_, dtype_bytes(layouts_.outputs[i].dtype, model.elements)));
       model.address = out.address;
       to.push_back(out.address);
       values.model.push_back(model);

@@ -16,26 +16,26 @@ namespace {
 using judge::u32;
 using judge::u64;
 
-// out[c] = sum over k < depth of a[k] * b[k * columns + c], each a chain in the order of k. Products of two 16-bit floats are
-// exact in fp32.
+// out[c] = sum over k < depth of a[k] * b[k * columns + c], each a chain in the order of k. Products of two
+// 16-bit floats are exact in fp32.
 constexpr u64 kColumns = 32;
-#define PTXBENCH_ROW_TIMES_MATRIX(T, name)                                                    \
-  PTXBENCH_CLONES void name(const T* a, const T* b, u64 depth, u64 columns, T* out) {         \
-    u64 c0 = 0;                                                                               \
-    for (; c0 + kColumns <= columns; c0 += kColumns) {                                        \
-      T acc[kColumns] = {};                                                                   \
-      for (u64 k = 0; k < depth; ++k) {                                                       \
-        const T x = a[k];                                                                     \
-        const T* y = b + k * columns + c0;                                                    \
-        for (u64 c = 0; c < kColumns; ++c) acc[c] += x * y[c];                                \
-      }                                                                                       \
-      for (u64 c = 0; c < kColumns; ++c) out[c0 + c] = acc[c];                                \
-    }                                                                                         \
-    for (; c0 < columns; ++c0) {                                                              \
-      T acc = 0;                                                                              \
-      for (u64 k = 0; k < depth; ++k) acc += a[k] * b[k * columns + c0];                      \
-      out[c0] = acc;                                                                          \
-    }                                                                                         \
+#define PTXBENCH_ROW_TIMES_MATRIX(T, name)                                            \
+  PTXBENCH_CLONES void name(const T* a, const T* b, u64 depth, u64 columns, T* out) { \
+    u64 c0 = 0;                                                                       \
+    for (; c0 + kColumns <= columns; c0 += kColumns) {                                \
+      T acc[kColumns] = {};                                                           \
+      for (u64 k = 0; k < depth; ++k) {                                               \
+        const T x = a[k];                                                             \
+        const T* y = b + k * columns + c0;                                            \
+        for (u64 c = 0; c < kColumns; ++c) acc[c] += x * y[c];                        \
+      }                                                                               \
+      for (u64 c = 0; c < kColumns; ++c) out[c0 + c] = acc[c];                        \
+    }                                                                                 \
+    for (; c0 < columns; ++c0) {                                                      \
+      T acc = 0;                                                                      \
+      for (u64 k = 0; k < depth; ++k) acc += a[k] * b[k * columns + c0];              \
+      out[c0] = acc;                                                                  \
+    }                                                                                 \
   }
 PTXBENCH_ROW_TIMES_MATRIX(double, row_times_matrix)
 PTXBENCH_ROW_TIMES_MATRIX(float, row_times_matrix)
@@ -67,7 +67,8 @@ template <class T>
 Matrix<T> head_of(const void* tensor, u32 type, const AttentionShape& s, u64 head) {
   Matrix<T> m{std::vector<T>(u64{s.sequence} * s.head_dim), s.head_dim};
   const u64 from = head * s.sequence * s.head_dim;
-  for (u64 i = 0; i < m.v.size(); ++i) m.v[i] = static_cast<T>(judge::decode(type, judge::load_element(tensor, type, from + i)));
+  for (u64 i = 0; i < m.v.size(); ++i)
+    m.v[i] = static_cast<T>(judge::decode(type, judge::load_element(tensor, type, from + i)));
   return m;
 }
 template <class T>
@@ -82,8 +83,10 @@ Matrix<T> transposed(const Matrix<T>& m) {
 void store(void* to, DType dtype, u64 at, float value) {
   const auto type = static_cast<u32>(dtype);
   const u64 bits = judge::encode_from_float(type, value);
-  if (judge::type_bits(type) == 16) static_cast<judge::u16*>(to)[at] = static_cast<judge::u16>(bits);
-  else static_cast<u32*>(to)[at] = static_cast<u32>(bits);
+  if (judge::type_bits(type) == 16)
+    static_cast<judge::u16*>(to)[at] = static_cast<judge::u16>(bits);
+  else
+    static_cast<u32*>(to)[at] = static_cast<u32>(bits);
 }
 
 template <class T>
@@ -99,17 +102,22 @@ class Attention {
 
   void forward() {
     for (u64 head = 0; head < s_.all_heads(); ++head) {
-      const Matrix<T> q = head_of<T>(at_.q, type_, s_, head), k = transposed(head_of<T>(at_.k, type_, s_, head)),
+      const Matrix<T> q = head_of<T>(at_.q, type_, s_, head),
+                      k = transposed(head_of<T>(at_.k, type_, s_, head)),
                       v = head_of<T>(at_.v, type_, s_, head);
       each_row(rows_, [&](u64 r, std::vector<T>& p, std::vector<T>&, std::vector<T>& out) {
-        const u64 row = row_of(head, r), visible = spec_.causal ? row + 1 : s_.sequence, to = head * rows_ + r;
+        const u64 row = row_of(head, r), visible = spec_.causal ? row + 1 : s_.sequence,
+                  to = head * rows_ + r;
         T sum;
         const double lse = softmax(q.row(row), k, visible, p, sum);
         for (u64 c = 0; c < visible; ++c) p[c] = judge::narrowed(type_, p[c]);
         row_times_matrix(p.data(), v.v.data(), visible, s_.head_dim, out.data());
-        for (u64 d = 0; d < s_.head_dim; ++d) store(at_.o, spec_.output, to * s_.head_dim + d, static_cast<float>(out[d] / sum));
-        if (spec_.lse == DType::float64) static_cast<double*>(at_.lse)[to] = lse;
-        else static_cast<float*>(at_.lse)[to] = static_cast<float>(lse);
+        for (u64 d = 0; d < s_.head_dim; ++d)
+          store(at_.o, spec_.output, to * s_.head_dim + d, static_cast<float>(judge::product(out[d], T(1) / sum)));
+        if (spec_.lse == DType::float64)
+          static_cast<double*>(at_.lse)[to] = lse;
+        else
+          static_cast<float*>(at_.lse)[to] = static_cast<float>(lse);
       });
     }
   }
@@ -123,11 +131,13 @@ class Attention {
       std::vector<T> lse(s_.sequence), dots(s_.sequence);
       for (u64 i = 0; i < s_.sequence; ++i) {
         T dot = 0;
-        for (u64 d = 0; d < s_.head_dim; ++d) dot = judge::sum(dot, judge::product(d_o.row(i)[d], o.row(i)[d]));
+        for (u64 d = 0; d < s_.head_dim; ++d)
+          dot = judge::sum(dot, judge::product(d_o.row(i)[d], o.row(i)[d]));
         dots[i] = dot;
       }
       if (spec_.model) {
-        for (u64 i = 0; i < s_.sequence; ++i) lse[i] = static_cast<T>(static_cast<const float*>(at_.lse)[head * s_.sequence + i]);
+        for (u64 i = 0; i < s_.sequence; ++i)
+          lse[i] = static_cast<T>(static_cast<const float*>(at_.lse)[head * s_.sequence + i]);
       } else {
         each_row(s_.sequence, [&](u64 i, std::vector<T>& p, std::vector<T>&, std::vector<T>&) {
           T sum;
@@ -176,9 +186,10 @@ class Attention {
     return static_cast<double>(most) + std::log(static_cast<double>(sum));
   }
 
-  // p and ds of one row of scores and products, narrowed. `lse` and `dots` have one for all columns (step 0) or one each.
-  void gradients(const T* a, const Matrix<T>& b, const T* c, const Matrix<T>& d, const T* lse, const T* dots, u64 step,
-                 std::vector<T>& p, std::vector<T>& ds) const {
+  // p and ds of one row of scores and products, narrowed. `lse` and `dots` have one for all columns (step 0)
+  // or one each.
+  void gradients(const T* a, const Matrix<T>& b, const T* c, const Matrix<T>& d, const T* lse, const T* dots,
+                 u64 step, std::vector<T>& p, std::vector<T>& ds) const {
     const u64 n = s_.sequence;
     row_times_matrix(a, b.v.data(), s_.head_dim, n, p.data());
     scale_row(p.data(), n, scale_);
@@ -206,13 +217,18 @@ class Attention {
 }  // namespace
 
 void host_attention_forward(const AttentionSpec& spec, const AttentionShape& shape, const HostAttention& at) {
-  if (spec.model) Attention<float>(spec, shape, at).forward();
-  else Attention<double>(spec, shape, at).forward();
+  if (spec.model)
+    Attention<float>(spec, shape, at).forward();
+  else
+    Attention<double>(spec, shape, at).forward();
 }
 
-void host_attention_backward(const AttentionSpec& spec, const AttentionShape& shape, const HostAttention& at) {
-  if (spec.model) Attention<float>(spec, shape, at).backward();
-  else Attention<double>(spec, shape, at).backward();
+void host_attention_backward(const AttentionSpec& spec, const AttentionShape& shape,
+                             const HostAttention& at) {
+  if (spec.model)
+    Attention<float>(spec, shape, at).backward();
+  else
+    Attention<double>(spec, shape, at).backward();
 }
 
 }  // namespace ptxbench

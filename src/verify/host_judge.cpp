@@ -49,6 +49,7 @@ class HostJudge final : public JudgeOps {
   }
 
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
+  Result<void> read_through(std::uint64_t, std::uint64_t) override { return {}; }  // nor to fill,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
   Result<bool> disturb(std::uint64_t) override { return false; }
@@ -280,16 +281,15 @@ OutputStatistics statistics_of(const judge::Partial& partial, bool has_model) no
   s.sum_squared_reference = partial.sum_squared_reference;
   s.sum_fourth_reference = partial.sum_fourth_reference;
   s.has_model = has_model;
-  s.model_sum_squared_error = partial.model_sum_squared_error;
-  s.model_max_error = partial.model_max_error;
   s.largest_reference = partial.largest_reference;
-  s.model_elements = has_model ? s.elements : 0;
+  if (has_model) add_sample(s, partial);
   return s;
 }
 
 void add_sample(OutputStatistics& s, const judge::Partial& sample) noexcept {
   s.model_sum_squared_error = sample.model_sum_squared_error;
   s.model_max_error = sample.model_max_error;
+  s.model_times_reference = sample.model_times_reference;
   s.model_elements = sample.elements;
   s.sampled_squared_error = sample.sum_squared_error;
   s.sampled_squared_reference = sample.sum_squared_reference;
@@ -305,7 +305,10 @@ Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const
     return make_error(ErrorCode::invalid_argument,
                       "the job carries no code of the judge for " + device.info().id +
                           "; compile judge_compile_request(\"" + device.info().arch + "\")");
-  return make_cuda_judge(device, cubin);
+  ModuleImage image;
+  image.source = "judge.cu";
+  image.cubin = cubin;
+  return make_cuda_judge(device, image);
 }
 
 }  // namespace ptxbench

@@ -44,8 +44,9 @@ Result<void> InputPool::make_sets(JudgeOps& judge, Device& device, const Attenti
     const std::uint64_t seed = trial_seed(request_seed_, workload_->uuid, kPoolTrials + s);
     for (std::size_t i = 0; i < 3; ++i) {
       const TensorLayout& layout = layouts_->inputs[i];
-      PTXBENCH_TRY(judge.draw(draw_spec(tensor_key(seed, layout.name), layout.dtype, layout.shape, judge::kGaussian),
-                              set->tensors[i].address()));
+      PTXBENCH_TRY(
+          judge.draw(draw_spec(tensor_key(seed, layout.name), layout.dtype, layout.shape, judge::kGaussian),
+                     set->tensors[i].address()));
     }
     AttentionTensors t;
     t.q = set->tensors[0].address();
@@ -69,7 +70,8 @@ Result<void> InputPool::arrange(Device& device, const Set& from, std::uint64_t s
     if (t == kAttentionGradient) continue;
     const std::uint64_t bytes = layouts_->inputs[t].bytes / heads;
     for (std::uint64_t h = 0; h < heads; ++h)
-      PTXBENCH_TRY(device.copy(arranged_.tensors[t].address() + h * bytes, from.tensors[t].address() + order[h] * bytes, bytes));
+      PTXBENCH_TRY(device.copy(arranged_.tensors[t].address() + h * bytes,
+                               from.tensors[t].address() + order[h] * bytes, bytes));
   }
   return settle(device, "arranging the inputs");
 }

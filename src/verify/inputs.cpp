@@ -5,8 +5,8 @@
 
 namespace ptxbench {
 
-Result<Inputs> Inputs::random(const Workload& workload, const TensorLayouts& layouts, std::uint64_t trial_seed,
-                              judge::Distribution distribution) {
+Result<Inputs> Inputs::random(const Workload& workload, const TensorLayouts& layouts,
+                              std::uint64_t trial_seed, judge::Distribution distribution) {
   Inputs inputs;
   for (const TensorLayout& layout : layouts.inputs)
     inputs.specs_.push_back(
@@ -16,7 +16,8 @@ Result<Inputs> Inputs::random(const Workload& workload, const TensorLayouts& lay
   if (attention && attention->backward) {
     inputs.derived_ = attention;
     PTXBENCH_TRY_ASSIGN(inputs.shape_, attention_shape(workload));
-    inputs.specs_[kAttentionGradient].distribution = judge::kGaussian;  // no term of dQ, dK and dV is zero for its sake
+    inputs.specs_[kAttentionGradient].distribution =
+        judge::kGaussian;  // no term of dQ, dK and dV is zero for its sake
   }
   return inputs;
 }
@@ -105,7 +106,8 @@ Result<void> Inputs::check(JudgeOps& judge, Device& device, const TensorLayouts&
       for (std::uint64_t b = 0; b < at.bytes; ++b)
         if (now.data()[b] != host_[i].data()[b] && count++ == 0) first = b;
     } else if (copies_[i].address != 0) {
-      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs, judge.compare(at.address, copies_[i].address, at.bytes));
+      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs,
+                          judge.compare(at.address, copies_[i].address, at.bytes));
       count = differs.count;
       first = differs.first;
     } else {

@@ -30,20 +30,22 @@ struct ModelAt {
   std::uint64_t elements = 0;  // of a sample
 };
 
-// An attention's tensors at device addresses: the forward pass reads q, k, v and writes o and lse; the backward pass reads
-// q, k, v, o, d_o and lse and writes dq, dk and dv.
+// An attention's tensors at device addresses: the forward pass reads q, k, v and writes o and lse; the
+// backward pass reads q, k, v, o, d_o and lse and writes dq, dk and dv.
 struct AttentionTensors {
   std::uint64_t q = 0, k = 0, v = 0, o = 0, lse = 0, d_o = 0, dq = 0, dk = 0, dv = 0;
 };
 
-// How an attention is computed, of which rows of each head (queries; keys for dk and dv), and what is written.
+// How an attention is computed, of which rows of each head (queries; keys for dk and dv), and what is
+// written.
 struct AttentionSpec {
   bool causal = false;
   DType input = DType::bfloat16;
   bool model = false;             // else the reference
   DType output = DType::float32;  // of o, dq, dk, dv
   DType lse = DType::float64;     // of the forward pass: float32 or float64
-  std::uint64_t rows = 0;         // u32 [heads, rows_of_head] at a device address, ascending: outputs are packed; 0: all
+  std::uint64_t rows =
+      0;  // u32 [heads, rows_of_head] at a device address, ascending: outputs are packed; 0: all
   std::uint32_t rows_of_head = 0;
 };
 
@@ -71,6 +73,8 @@ class JudgeOps {
   virtual Result<void> gemm_model(const GemmPattern& pattern, const GemmShape& shape, std::uint64_t a,
                                   std::uint64_t b, std::uint64_t out) = 0;
   virtual Result<void> flush_l2() = 0;
+  // Reads memory, so that the L2 holds the end of it; 16-byte aligned.
+  virtual Result<void> read_through(std::uint64_t address, std::uint64_t bytes) = 0;
   virtual Result<void> wipe_shared() = 0;
   // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
   // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.
@@ -104,7 +108,8 @@ class JudgeOps {
 Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const std::uint8_t> cubin);
 
 std::unique_ptr<JudgeOps> make_host_judge(Device& device);
-Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, std::span<const std::uint8_t> cubin);
+Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device,
+                                                  const ModuleImage& image);  // judge.cu, compiled
 
 OutputStatistics statistics_of(const judge::Partial& partial, bool has_model) noexcept;
 // Adds what was seen of a model's sample.

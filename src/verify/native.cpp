@@ -41,13 +41,17 @@ std::optional<AttentionPattern> match_attention(const Definition& definition) no
   if (pattern.causal == tagged("mask:none")) return {};
   const auto& in = definition.inputs;
   const auto& out = definition.outputs;
-  if (in.size() == 6 && out.size() == 3) pattern.backward = true;
-  else if (in.size() != 3 || out.size() != 2) return {};
+  if (in.size() == 6 && out.size() == 3)
+    pattern.backward = true;
+  else if (in.size() != 3 || out.size() != 2)
+    return {};
   pattern.dtype = in[0].dtype;
   if (pattern.dtype != DType::bfloat16 && pattern.dtype != DType::float16) return {};
   if (!in[0].shape || in[0].shape->size() != 4) return {};
   const auto& shape = *in[0].shape;
-  const auto like_q = [&](const TensorSpec& t) { return t.shape && *t.shape == shape && t.dtype == pattern.dtype; };
+  const auto like_q = [&](const TensorSpec& t) {
+    return t.shape && *t.shape == shape && t.dtype == pattern.dtype;
+  };
   const auto by_row = [&](const TensorSpec& t) {
     return t.shape && t.shape->size() == 3 && std::equal(t.shape->begin(), t.shape->end(), shape.begin()) &&
            t.dtype == DType::float32;
@@ -79,7 +83,8 @@ bool has_native_reference(const Definition& definition) noexcept {
 
 std::uint32_t sampled_rows(const AttentionShape& shape) noexcept {
   constexpr std::uint64_t kOutputs = std::uint64_t{1} << 20;
-  const std::uint64_t of_one_row = std::max<std::uint64_t>(1, std::uint64_t{shape.all_heads()} * shape.head_dim);
+  const std::uint64_t of_one_row =
+      std::max<std::uint64_t>(1, std::uint64_t{shape.all_heads()} * shape.head_dim);
   const std::uint64_t rows = (kOutputs + of_one_row - 1) / of_one_row;
   return 2 * rows > shape.sequence ? shape.sequence : static_cast<std::uint32_t>(rows);
 }

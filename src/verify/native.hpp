@@ -22,10 +22,10 @@ struct GemmShape {
 };
 Result<GemmShape> gemm_shape(const Workload& workload, const GemmPattern& pattern);
 
-// O = softmax(Q K^T / sqrt(D)) V over [B,H,S,D] in bf16 or fp16, LSE [B,H,S] in fp32: the natural logarithm of the sum
-// of exp of the scaled scores. Backward: Q K V O dO [B,H,S,D] and L [B,H,S] give dQ dK dV. op_type "attention"; the mask
-// is the tag "mask:causal" (query i sees keys 0..i) or "mask:none". Without such a tag nothing matches, since the tensors
-// of both are alike.
+// O = softmax(Q K^T / sqrt(D)) V over [B,H,S,D] in bf16 or fp16, LSE [B,H,S] in fp32: the natural logarithm
+// of the sum of exp of the scaled scores. Backward: Q K V O dO [B,H,S,D] and L [B,H,S] give dQ dK dV. op_type
+// "attention"; the mask is the tag "mask:causal" (query i sees keys 0..i) or "mask:none". Without such a tag
+// nothing matches, since the tensors of both are alike.
 struct AttentionPattern {
   bool backward = false, causal = false;
   DType dtype = DType::bfloat16;
@@ -40,9 +40,11 @@ struct AttentionShape {
 };
 Result<AttentionShape> attention_shape(const Workload& workload);
 
-// How many rows of each head the model is computed for: those of about 2^20 outputs, or all where that is not much less.
+// How many rows of each head the model is computed for: those of about 2^20 outputs, or all where that is not
+// much less.
 std::uint32_t sampled_rows(const AttentionShape& shape) noexcept;
-// Which they are: [batch * heads, sampled_rows], ascending, one from each of as many equal parts of the sequence.
+// Which they are: [batch * heads, sampled_rows], ascending, one from each of as many equal parts of the
+// sequence.
 std::vector<std::uint32_t> sample_rows(const AttentionShape& shape, std::uint64_t seed);
 
 }  // namespace ptxbench

@@ -98,7 +98,7 @@ void fields(F&& f, Candidate& v) {
 }
 template <class F>
 void fields(F&& f, Tolerance& v) {
-  f("atol", v.atol), f("rtol", v.rtol);
+  f("atol", v.atol), f("rtol", v.rtol), f("either", v.either);
 }
 template <class F>
 void fields(F&& f, ComparatorSpec& v) {
@@ -146,6 +146,7 @@ void fields(F&& f, OutputStatistics& v) {
       f("sum_squared_reference", v.sum_squared_reference), f("sum_fourth_reference", v.sum_fourth_reference);
   f("has_model", v.has_model), f("model_sum_squared_error", v.model_sum_squared_error);
   f("model_max_error", v.model_max_error), f("largest_reference", v.largest_reference);
+  f("model_times_reference", v.model_times_reference);
   f("model_elements", v.model_elements), f("sampled_squared_error", v.sampled_squared_error);
   f("sampled_squared_reference", v.sampled_squared_reference);
   f("sampled_largest_reference", v.sampled_largest_reference), f("sum_floor", v.sum_floor);

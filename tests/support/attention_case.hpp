@@ -1,5 +1,6 @@
-// Attention to be judged on a FakeDevice: definitions, workloads, and candidates whose kernel is a C++ function that
-// computes as a GPU's would: tensor cores that truncate, a softmax over tiles of keys, P and dS in bf16.
+// Attention to be judged on a FakeDevice: definitions, workloads, and candidates whose kernel is a C++
+// function that computes as a GPU's would: tensor cores that truncate, a softmax over tiles of keys, P and dS
+// in bf16.
 #pragma once
 
 #include "support/fake_device.hpp"
@@ -16,7 +17,8 @@
 
 namespace ptxbench::testing {
 
-inline DefinitionPtr attention_definition(bool backward, bool causal, std::int64_t d, DType dtype = DType::bfloat16) {
+inline DefinitionPtr attention_definition(bool backward, bool causal, std::int64_t d,
+                                          DType dtype = DType::bfloat16) {
   Definition def;
   def.name = "small_attention";
   def.op_type = "attention";
@@ -53,9 +55,11 @@ inline Candidate attention_candidate(const Definition& definition) {
   c.solution.spec.language = "cuda";
   c.solution.spec.target_hardware = {"H200"};
   c.solution.spec.entry_point = "launch.json::run";
-  c.solution.sources = {{"launch.json", R"({"version": 1, "steps": [{"kernel": "attention", "grid": [1], "block": [128], "args": [)" +
-                                            args + R"({"i32": "B * H"}, {"i32": "S"}, {"i32": "D"}]}]})"},
-                        {"attention.cu", "extern \"C\" __global__ void attention() {}\n"}};
+  c.solution.sources = {
+      {"launch.json",
+       R"({"version": 1, "steps": [{"kernel": "attention", "grid": [1], "block": [128], "args": [)" + args +
+           R"({"i32": "B * H"}, {"i32": "S"}, {"i32": "D"}]}]})"},
+      {"attention.cu", "extern \"C\" __global__ void attention() {}\n"}};
   CompiledModule module;
   module.source = "attention.cu";
   module.ptx = "//";
@@ -64,19 +68,23 @@ inline Candidate attention_candidate(const Definition& definition) {
 }
 
 inline float widen_bf16(std::uint16_t bits) { return judge::float_of_bits(judge::u32{bits} << 16); }
-inline std::uint16_t narrow_bf16(float v) { return static_cast<std::uint16_t>(judge::encode_from_float(judge::kBfloat16, v)); }
+inline std::uint16_t narrow_bf16(float v) {
+  return static_cast<std::uint16_t>(judge::encode_from_float(judge::kBfloat16, v));
+}
 inline float to_bf16(float v) { return widen_bf16(narrow_bf16(v)); }
 inline float to_fp8(float v) {
   const judge::u32 bits = judge::bits_of_float(v), exponent = bits >> 23 & 0xff;
-  const judge::u64 code = exponent == 0 ? 0
-                                        : judge::encode_float(judge::kFloat8E4m3, bits >> 31, (bits & 0x7fffff) | 0x800000,
-                                                              static_cast<int>(exponent) - 127 - 23);
+  const judge::u64 code =
+      exponent == 0 ? 0
+                    : judge::encode_float(judge::kFloat8E4m3, bits >> 31, (bits & 0x7fffff) | 0x800000,
+                                          static_cast<int>(exponent) - 127 - 23);
   return static_cast<float>(judge::decode(judge::kFloat8E4m3, code));
 }
 
-// c + sum of a[i * a_step] * b[i * b_step] as a tensor core does it: sixteen at a time, each cut to 25 fraction bits at the
-// largest exponent, the sum cut to fp32 towards zero.
-inline float tensor_core_dot(float c, const float* a, std::size_t a_step, const float* b, std::size_t b_step, std::size_t n) {
+// c + sum of a[i * a_step] * b[i * b_step] as a tensor core does it: sixteen at a time, each cut to 25
+// fraction bits at the largest exponent, the sum cut to fp32 towards zero.
+inline float tensor_core_dot(float c, const float* a, std::size_t a_step, const float* b, std::size_t b_step,
+                             std::size_t n) {
   for (std::size_t i = 0; i < n; i += 16) {
     double terms[17] = {c}, largest = std::abs(double{c});
     const std::size_t count = std::min<std::size_t>(16, n - i);
@@ -103,10 +111,10 @@ struct AttentionStyle {
   bool bf16_accumulator = false;     // O (or dQ, dK, dV) is kept in bf16 between tiles
   bool fp32_units = false;           // sums without tensor cores, in the reverse order
   bool lse_base_2 = false;
-  bool coarse_lse = false;   // to bf16
+  bool coarse_lse = false;  // to bf16
   bool skip_last_key = false;
-  bool no_row_sum = false;   // backward: dS = P * dP
-  bool no_scale = false;     // backward: dQ and dK without 1 / sqrt(D)
+  bool no_row_sum = false;  // backward: dS = P * dP
+  bool no_scale = false;    // backward: dQ and dK without 1 / sqrt(D)
   float output_scale = 1;
 };
 
@@ -128,18 +136,23 @@ struct AttentionCall {
     for (std::size_t i = 0; i < v.size(); ++i) v[i] = widen_bf16(from[i]);
     return v;
   }
-  std::uint16_t* out(std::size_t tensor, std::size_t h) const { return reinterpret_cast<std::uint16_t*>(at[tensor]) + h * s * d; }
-  float* rows(std::size_t tensor, std::size_t h) const { return reinterpret_cast<float*>(at[tensor]) + h * s; }
+  std::uint16_t* out(std::size_t tensor, std::size_t h) const {
+    return reinterpret_cast<std::uint16_t*>(at[tensor]) + h * s * d;
+  }
+  float* rows(std::size_t tensor, std::size_t h) const {
+    return reinterpret_cast<float*>(at[tensor]) + h * s;
+  }
 };
 
-inline float style_dot(const AttentionStyle& style, float c, const float* a, std::size_t a_step, const float* b,
-                       std::size_t b_step, std::size_t n) {
+inline float style_dot(const AttentionStyle& style, float c, const float* a, std::size_t a_step,
+                       const float* b, std::size_t b_step, std::size_t n) {
   if (!style.fp32_units) return tensor_core_dot(c, a, a_step, b, b_step, n);
   for (std::size_t i = n; i-- > 0;) c = std::fma(a[i * a_step], b[i * b_step], c);
   return c;
 }
 // The sum over n of weights[i] * m[i * d], tile by tile.
-inline float style_sum(const AttentionStyle& style, const float* weights, const float* m, std::size_t d, std::size_t n) {
+inline float style_sum(const AttentionStyle& style, const float* weights, const float* m, std::size_t d,
+                       std::size_t n) {
   float acc = 0;
   for (std::size_t i = 0; i < n; i += style.tile) {
     acc = style_dot(style, acc, weights + i, 1, m + i * d, d, std::min(style.tile, n - i));
@@ -178,7 +191,8 @@ inline void attention_forward(const AttentionCall& call, const AttentionStyle& s
           if (style.bf16_accumulator) acc[c] = to_bf16(acc[c]);
         }
       }
-      for (std::size_t c = 0; c < d; ++c) call.out(3, h)[i * d + c] = narrow_bf16(acc[c] * (1 / sum) * style.output_scale);
+      for (std::size_t c = 0; c < d; ++c)
+        call.out(3, h)[i * d + c] = narrow_bf16(acc[c] * (1 / sum) * style.output_scale);
       float lse = most * scale + std::log(sum);
       if (style.lse_base_2) lse *= log2e;
       if (style.coarse_lse) lse = to_bf16(lse);
@@ -189,11 +203,12 @@ inline void attention_forward(const AttentionCall& call, const AttentionStyle& s
 
 inline void attention_backward(const AttentionCall& call, const AttentionStyle& style) {
   const std::size_t s = call.s, d = call.d;
-  const float root = 1 / std::sqrt(static_cast<float>(d)), scale = style.score_scale * root, log2e = 1.44269504f;
+  const float root = 1 / std::sqrt(static_cast<float>(d)), scale = style.score_scale * root,
+              log2e = 1.44269504f;
   const float after = (style.no_scale ? 1 : root) * style.output_scale;
   for (std::size_t h = 0; h < static_cast<std::size_t>(call.heads); ++h) {
-    const std::vector<float> q = call.head(0, h), k = call.head(1, h), v = call.head(2, h), o = call.head(3, h),
-                             d_o = call.head(4, h);
+    const std::vector<float> q = call.head(0, h), k = call.head(1, h), v = call.head(2, h),
+                             o = call.head(3, h), d_o = call.head(4, h);
     const float* lse = call.rows(5, h);
     std::vector<float> p(s * s), ds(s * s), p_t(s * s), ds_t(s * s);
     for (std::size_t i = 0; i < s; ++i) {
@@ -212,7 +227,8 @@ inline void attention_backward(const AttentionCall& call, const AttentionStyle& 
       for (std::size_t c = 0; c < d; ++c) {
         call.out(6, h)[i * d + c] = narrow_bf16(style_sum(style, &ds[i * s], &k[c], d, s) * after);
         call.out(7, h)[i * d + c] = narrow_bf16(style_sum(style, &ds_t[i * s], &q[c], d, s) * after);
-        call.out(8, h)[i * d + c] = narrow_bf16(style_sum(style, &p_t[i * s], &d_o[c], d, s) * style.output_scale);
+        call.out(8, h)[i * d + c] =
+            narrow_bf16(style_sum(style, &p_t[i * s], &d_o[c], d, s) * style.output_scale);
       }
   }
 }

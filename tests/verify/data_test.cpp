@@ -24,7 +24,8 @@ TEST_CASE("every definition of examples/data loads, has workloads, and is one th
     CHECK(d.op_type == entry.path().parent_path().filename().string());
     CHECK(d.reference.find("def run(") != std::string::npos);
     CHECK(has_native_reference(d));
-    const auto workloads = load_workloads(*definition, (data / "workloads" / d.op_type / (d.name + ".jsonl")).string());
+    const auto workloads =
+        load_workloads(*definition, (data / "workloads" / d.op_type / (d.name + ".jsonl")).string());
     if (!workloads) FAIL(workloads.error().to_string());
     CHECK(workloads->size() >= 3);
     for (const Workload& workload : *workloads) {
@@ -45,13 +46,15 @@ TEST_CASE("every definition of examples/data loads, has workloads, and is one th
   }
   CHECK(of_type["gemm"] == 18);  // the published ones and gemm_small
   CHECK(of_type["attention"] == 32);
-  for (const char* name : {"gemm_n7168_k5120", "gemm_n128_k2048", "gemm_n34816_k5120", "mha_with_lse_d128", "mha_with_lse_d96_causal",
-                           "mha_bwd_d128", "mha_bwd_d256_causal", "mha_bwd_d64_causal_small", "mha_with_lse_d256_small"})
+  for (const char* name : {"gemm_n7168_k5120", "gemm_n128_k2048", "gemm_n34816_k5120", "mha_with_lse_d128",
+                           "mha_with_lse_d96_causal", "mha_bwd_d128", "mha_bwd_d256_causal",
+                           "mha_bwd_d64_causal_small", "mha_with_lse_d256_small"})
     CHECK(names.count(name) == 1);
 }
 
 TEST_CASE("an attention without a mask's tag, or with tensors of other shapes, is not recognised") {
-  auto made = load_definition(std::string(PTXBENCH_SOURCE_DIR) + "/examples/data/definitions/attention/mha_bwd_d64.json");
+  auto made = load_definition(std::string(PTXBENCH_SOURCE_DIR) +
+                              "/examples/data/definitions/attention/mha_bwd_d64.json");
   REQUIRE(made);
   CHECK(match_attention(**made));
   Definition d = **made;

@@ -1,7 +1,7 @@
 // Attention: what its kernels are passed, and the scalar arithmetic that the GPU's and the CPU's form share.
 //
-// Two arithmetics. The reference: everything in fp64 (an error near 1e-15, where a candidate's is 1e-3). The model:
-// fp32 sums in the order of k, P and dS rounded to the input's type before they are multiplied again.
+// Two arithmetics. The reference: everything in fp64 (an error near 1e-15, where a candidate's is 1e-3). The
+// model: fp32 sums in the order of k, P and dS rounded to the input's type before they are multiplied again.
 #pragma once
 
 #include "values.h"
@@ -21,13 +21,14 @@ static inline float product(float a, float b) { return a * b; }
 static inline float sum(float a, float b) { return a + b; }
 #endif
 
-// exp(x) within 2 ulp: x = n ln 2 + r, a Taylor polynomial of degree 13 in r (|r| < 0.35), times 2^n. Branch-free for
-// the sake of loops; minus infinity gives zero.
+// exp(x) within 2 ulp: x = n ln 2 + r, a Taylor polynomial of degree 13 in r (|r| < 0.35), times 2^n.
+// Branch-free for the sake of loops; minus infinity gives zero.
 PTXBENCH_JUDGE_FN double exponential(double x) {
   const double low = x < -746.0 ? -746.0 : x, clamped = low > 710.0 ? 710.0 : low;
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   const double shifted = sum(product(clamped, 1.4426950408889634), kRound), n = sum(shifted, -kRound);
-  const double r = sum(sum(clamped, product(n, -6.93147180369123816490e-01)), product(n, -1.90821492927058770002e-10));
+  const double r =
+      sum(sum(clamped, product(n, -6.93147180369123816490e-01)), product(n, -1.90821492927058770002e-10));
   double p = 1.6059043836821613e-10;
   p = sum(product(p, r), 2.08767569878681e-09);
   p = sum(product(p, r), 2.505210838544172e-08);
@@ -67,23 +68,25 @@ PTXBENCH_JUDGE_FN float narrowed(u32 type, float v) {
   return wide;
 #else
   const u64 code = encode_from_float(type, v);
-  return type == kBfloat16 ? float_of_bits(static_cast<u32>(code) << 16) : static_cast<float>(decode(type, code));
+  return type == kBfloat16 ? float_of_bits(static_cast<u32>(code) << 16)
+                           : static_cast<float>(decode(type, code));
 #endif
 }
 
 // Query i and key j.
 PTXBENCH_JUDGE_FN bool sees(u32 causal, u32 query, u32 key) { return !causal || key <= query; }
 
-// Which rows of every head a launch works on: its row r is sequence position `list[head * rows_of_head + row0 + r]`, or
-// row0 + r where there is no list. Lists ascend.
+// Which rows of every head a launch works on: its row r is sequence position `list[head * rows_of_head + row0
+// + r]`, or row0 + r where there is no list. Lists ascend.
 struct AttentionRows {
   u64 list;
   u32 rows_of_head, row0, rows;
   u32 first_head;  // blockIdx.z = 0
 };
 
-// out[z, r, c] = scale * sum over d of a[head, row(r), d] * b[head, c, d]; `out` is T [heads of the launch, rows, sequence].
-// With a mask, tiles that nobody sees are left out. `by_key`: rows are keys and columns queries, else the reverse.
+// out[z, r, c] = scale * sum over d of a[head, row(r), d] * b[head, c, d]; `out` is T [heads of the launch,
+// rows, sequence]. With a mask, tiles that nobody sees are left out. `by_key`: rows are keys and columns
+// queries, else the reverse.
 struct ScoresArgs {
   AttentionRows which;
   u64 a, b, out;
@@ -103,7 +106,8 @@ struct SoftmaxArgs {
   u32 causal, heads;
 };
 
-// From scores s and dP to P and dS = P * (dP - D), in place: both are T [heads of the launch, rows, sequence].
+// From scores s and dP to P and dS = P * (dP - D), in place: both are T [heads of the launch, rows,
+// sequence].
 struct GradientArgs {
   AttentionRows which;
   u64 scores, products;
@@ -112,7 +116,8 @@ struct GradientArgs {
   u32 causal, by_key, heads, unused;
 };
 
-// out[head, row0 + r, d] = scale * sum over c of weights[z, r, c] * b[head, c, d] / (sums ? sums[z, r] : 1).
+// out[head, row0 + r, d] = sum over c of weights[z, r, c] * b[head, c, d], times 1 / sums[z, r], or scale where there are no
+// sums.
 struct WeightedArgs {
   AttentionRows which;
   u64 weights, b, sums, out;

@@ -1,12 +1,14 @@
-// Attention on the GPU, as products of matrices with what lies between them. S x S matrices exist for some rows of some
-// heads at a time. Every sum is one chain in the order of k, so results do not depend on the launch.
+// Attention on the GPU, as products of matrices with what lies between them. S x S matrices exist for some
+// rows of some heads at a time. Every sum is one chain in the order of k, so results do not depend on the
+// launch.
 #pragma once
 
 #include "attention.h"
 
 namespace ptxbench::judge {
 
-constexpr u32 kWide = 128, kDeep = 16, kGroup = 8;  // tiles of 128 x 128, 16 of k at a time; eight elements a load
+constexpr u32 kWide = 128, kDeep = 16,
+              kGroup = 8;  // tiles of 128 x 128, 16 of k at a time; eight elements a load
 
 static __device__ __forceinline__ u32 row_of(const AttentionRows& w, u32 head, u32 r) {
   const u32 at = w.row0 + r;
@@ -24,8 +26,10 @@ static __device__ __forceinline__ float float_of_16(u32 type, u32 bits) {
   return f;
 }
 
-// Eight elements of a row of `count` that starts at element `start` of a 16-bit tensor, from `k` on; zeros beyond.
-static __device__ __forceinline__ void load_eight(float (&v)[kGroup], u64 base, u32 type, u64 start, u32 k, u32 count) {
+// Eight elements of a row of `count` that starts at element `start` of a 16-bit tensor, from `k` on; zeros
+// beyond.
+static __device__ __forceinline__ void load_eight(float (&v)[kGroup], u64 base, u32 type, u64 start, u32 k,
+                                                  u32 count) {
   const u64 at = base + 2 * (start + k);
   if (k + kGroup <= count && (at & 15) == 0) {
     const uint4 w = *reinterpret_cast<const uint4*>(at);
@@ -65,15 +69,21 @@ static __device__ __forceinline__ void multiply_slice(const Tiles<T>& tiles, T (
       for (u32 j = 0; j < 8; ++j) acc[i][j] = fused(x[i], y[j], acc[i][j]);
   }
 }
-static __device__ __forceinline__ u32 tile_row(u32 i) { return (i / 2) * 32 + (threadIdx.x / 16) * 2 + i % 2; }
-static __device__ __forceinline__ u32 tile_column(u32 j) { return (j / 2) * 32 + (threadIdx.x % 16) * 2 + j % 2; }
+static __device__ __forceinline__ u32 tile_row(u32 i) {
+  return (i / 2) * 32 + (threadIdx.x / 16) * 2 + i % 2;
+}
+static __device__ __forceinline__ u32 tile_column(u32 j) {
+  return (j / 2) * 32 + (threadIdx.x % 16) * 2 + j % 2;
+}
 
 template <class T>
 static __device__ __forceinline__ void scores_kernel(const ScoresArgs& g) {
   __shared__ Tiles<T> tiles;
   const u32 col0 = blockIdx.x * kWide, row0 = blockIdx.y * kWide, head = g.which.first_head + blockIdx.z;
   const u32 first = row_of(g.which, head, row0), last = last_row_of(g.which, head, row0);
-  if (col0 >= end_column(g.causal, g.by_key, last, g.sequence) || col0 + kWide <= first_column(g.causal, g.by_key, first)) return;
+  if (col0 >= end_column(g.causal, g.by_key, last, g.sequence) ||
+      col0 + kWide <= first_column(g.causal, g.by_key, first))
+    return;
   const u64 from = static_cast<u64>(head) * g.sequence * g.depth;
   // Thread t loads eight of k of one row of a and of b.
   const u32 r = threadIdx.x / 2, group = (threadIdx.x % 2) * kGroup;
@@ -110,8 +120,8 @@ static __device__ __forceinline__ void scores_kernel(const ScoresArgs& g) {
     }
 }
 
-static __device__ __forceinline__ double quotient(double a, double b) { return __ddiv_rn(a, b); }
-static __device__ __forceinline__ float quotient(float a, float b) { return __fdiv_rn(a, b); }
+static __device__ __forceinline__ double reciprocal(double v) { return __drcp_rn(v); }
+static __device__ __forceinline__ float reciprocal(float v) { return __frcp_rn(v); }
 
 template <class T>
 static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
@@ -119,7 +129,8 @@ static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
   const u32 col0 = blockIdx.x * kWide, row0 = blockIdx.y * kWide, head = g.which.first_head + blockIdx.z;
   const u32 from = first_column(g.causal, g.by_key, row_of(g.which, head, row0)) / kDeep * kDeep,
             to = end_column(g.causal, g.by_key, last_row_of(g.which, head, row0), g.sequence);
-  const T* weights = reinterpret_cast<const T*>(g.weights) + static_cast<u64>(blockIdx.z) * g.which.rows * g.sequence;
+  const T* weights =
+      reinterpret_cast<const T*>(g.weights) + static_cast<u64>(blockIdx.z) * g.which.rows * g.sequence;
   const u64 b_head = static_cast<u64>(head) * g.sequence * g.depth;
   // Of a: eight of k of one row. Of b: eight columns of one k.
   const u32 r = threadIdx.x / 2, group = (threadIdx.x % 2) * kGroup;
@@ -136,7 +147,8 @@ static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
       a[i] = has_row && k < to ? a_row[k] : T(0);
     }
     const u32 k = k0 + k_row;
-    load_eight(b, g.b, g.type, b_head + static_cast<u64>(k < to ? k : 0) * g.depth, col0 + column, k < to ? g.depth : 0);
+    load_eight(b, g.b, g.type, b_head + static_cast<u64>(k < to ? k : 0) * g.depth, col0 + column,
+               k < to ? g.depth : 0);
   };
   load(from);
   for (u32 k0 = from; k0 < to; k0 += kDeep) {
@@ -150,18 +162,22 @@ static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
     multiply_slice(tiles, acc);
     __syncthreads();
   }
-  const T scale = static_cast<T>(g.scale);
 #pragma unroll
-  for (u32 i = 0; i < 8; ++i)
+  for (u32 i = 0; i < 8; ++i) {
+    const u32 row = row0 + tile_row(i);
+    if (row >= g.which.rows) continue;
+    T factor = static_cast<T>(g.scale);
+    if (g.sums)
+      factor =
+          reciprocal(reinterpret_cast<const T*>(g.sums)[static_cast<u64>(blockIdx.z) * g.which.rows + row]);
+    const u64 to = (static_cast<u64>(head) * g.which.rows_of_head + g.which.row0 + row) * g.depth;
 #pragma unroll
     for (u32 j = 0; j < 8; ++j) {
-      const u32 row = row0 + tile_row(i), d = col0 + tile_column(j);
-      if (row >= g.which.rows || d >= g.depth) continue;
-      T v = acc[i][j];
-      if (g.sums) v = quotient(v, reinterpret_cast<const T*>(g.sums)[static_cast<u64>(blockIdx.z) * g.which.rows + row]);
-      store_rounded(g.out, g.out_type, (static_cast<u64>(head) * g.which.rows_of_head + g.which.row0 + row) * g.depth + d,
-                    static_cast<float>(product(v, scale)));
+      const u32 d = col0 + tile_column(j);
+      if (d < g.depth)
+        store_rounded(g.out, g.out_type, to + d, static_cast<float>(product(acc[i][j], factor)));
     }
+  }
 }
 
 static __device__ __forceinline__ double sum_of_lanes(double v, double before) {
@@ -179,7 +195,8 @@ static __device__ __forceinline__ void softmax_kernel(const SoftmaxArgs& g) {
   const u32 lane = threadIdx.x % 32;
   const u64 rows = static_cast<u64>(g.heads) * g.which.rows;
   for (u64 at = thread_index() / 32; at < rows; at += thread_count() / 32) {
-    const u32 z = static_cast<u32>(at / g.which.rows), r = static_cast<u32>(at % g.which.rows), head = g.which.first_head + z;
+    const u32 z = static_cast<u32>(at / g.which.rows), r = static_cast<u32>(at % g.which.rows),
+              head = g.which.first_head + z;
     const u32 query = row_of(g.which, head, r), visible = end_column(g.causal, 0, query, g.sequence);
     T* s = reinterpret_cast<T*>(g.scores) + at * g.sequence;
     T most = -static_cast<T>(float_of_bits(0x7f800000));
@@ -200,8 +217,10 @@ static __device__ __forceinline__ void softmax_kernel(const SoftmaxArgs& g) {
     reinterpret_cast<T*>(g.sums)[at] = l;
     const double lse = static_cast<double>(most) + log(static_cast<double>(l));
     const u64 to = static_cast<u64>(head) * g.which.rows_of_head + g.which.row0 + r;
-    if (g.lse_type == kFloat64) reinterpret_cast<double*>(g.lse)[to] = lse;
-    else reinterpret_cast<float*>(g.lse)[to] = static_cast<float>(lse);
+    if (g.lse_type == kFloat64)
+      reinterpret_cast<double*>(g.lse)[to] = lse;
+    else
+      reinterpret_cast<float*>(g.lse)[to] = static_cast<float>(lse);
   }
 }
 
@@ -212,7 +231,8 @@ static __device__ __forceinline__ void gradient_kernel(const GradientArgs& g) {
   T* products = reinterpret_cast<T*>(g.products);
   for (u64 i = thread_index(); i < count; i += thread_count()) {
     const u64 at = i / g.sequence;
-    const u32 c = static_cast<u32>(i % g.sequence), z = static_cast<u32>(at / g.which.rows), head = g.which.first_head + z;
+    const u32 c = static_cast<u32>(i % g.sequence), z = static_cast<u32>(at / g.which.rows),
+              head = g.which.first_head + z;
     const u32 row = row_of(g.which, head, static_cast<u32>(at % g.which.rows));
     const u32 query = g.by_key ? c : row, key = g.by_key ? row : c;
     T p = T(0), ds = T(0);
@@ -240,16 +260,21 @@ static __device__ __forceinline__ void dots_kernel(const DotsArgs& g) {
   }
 }
 
-#define PTXBENCH_ATTENTION(T, name)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2) ptxbench_attention_scores_##name(ScoresArgs args) { \
-    scores_kernel<T>(args);                                                                                               \
-  }                                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2)                                               \
-      ptxbench_attention_weighted_##name(WeightedArgs args) {                                                             \
-    weighted_kernel<T>(args);                                                                                             \
-  }                                                                                                                       \
-  extern "C" __global__ void ptxbench_attention_softmax_##name(SoftmaxArgs args) { softmax_kernel<T>(args); }             \
-  extern "C" __global__ void ptxbench_attention_gradient_##name(GradientArgs args) { gradient_kernel<T>(args); }          \
+#define PTXBENCH_ATTENTION(T, name)                                                  \
+  extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2)          \
+      ptxbench_attention_scores_##name(ScoresArgs args) {                            \
+    scores_kernel<T>(args);                                                          \
+  }                                                                                  \
+  extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2)          \
+      ptxbench_attention_weighted_##name(WeightedArgs args) {                        \
+    weighted_kernel<T>(args);                                                        \
+  }                                                                                  \
+  extern "C" __global__ void ptxbench_attention_softmax_##name(SoftmaxArgs args) {   \
+    softmax_kernel<T>(args);                                                         \
+  }                                                                                  \
+  extern "C" __global__ void ptxbench_attention_gradient_##name(GradientArgs args) { \
+    gradient_kernel<T>(args);                                                        \
+  }                                                                                  \
   extern "C" __global__ void ptxbench_attention_dots_##name(DotsArgs args) { dots_kernel<T>(args); }
 PTXBENCH_ATTENTION(double, reference)
 PTXBENCH_ATTENTION(float, model)

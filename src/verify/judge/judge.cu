@@ -242,6 +242,7 @@ static __device__ __forceinline__ Partial from_lane(const Partial& p, int offset
   q.largest_reference = __shfl_down_sync(~0u, p.largest_reference, offset);
   q.model_sum_squared_error = __shfl_down_sync(~0u, p.model_sum_squared_error, offset);
   q.model_max_error = __shfl_down_sync(~0u, p.model_max_error, offset);
+  q.model_times_reference = __shfl_down_sync(~0u, p.model_times_reference, offset);
   return q;
 }
 

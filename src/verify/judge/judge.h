@@ -60,7 +60,7 @@ struct Partial {
   u64 elements, nonfinite_wrong;
   double sum_squared_error, max_absolute_error, max_relative_error;
   double sum_got_times_reference, sum_squared_reference, sum_fourth_reference, largest_reference;
-  double model_sum_squared_error, model_max_error;
+  double model_sum_squared_error, model_max_error, model_times_reference;
 };
 
 struct WrongArgs {
@@ -122,6 +122,7 @@ PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, boo
   if (has_model && is_finite(model)) {
     const double off = magnitude_of(model - reference);
     p.model_sum_squared_error += off * off;
+    p.model_times_reference += model * reference;
     if (off > p.model_max_error) p.model_max_error = off;
   }
 }
@@ -137,12 +138,16 @@ PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
   into.sum_squared_reference += p.sum_squared_reference;
   into.sum_fourth_reference += p.sum_fourth_reference;
   into.model_sum_squared_error += p.model_sum_squared_error;
+  into.model_times_reference += p.model_times_reference;
   if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
 }
 
+// A negative rtol is another rule: wrong only beyond atol and beyond -rtol * (|reference| + 1e-8).
 PTXBENCH_JUDGE_FN bool element_wrong(double got, double reference, double atol, double rtol, double largest) {
   if (!is_finite(got) || !is_finite(reference)) return !nonfinite_right(got, reference, largest);
-  return magnitude_of(got - reference) > atol + rtol * magnitude_of(reference);
+  const double error = magnitude_of(got - reference), size = magnitude_of(reference);
+  if (rtol < 0) return error > atol && error > -rtol * (size + 1e-8);
+  return error > atol + rtol * size;
 }
 
 }  // namespace ptxbench::judge
