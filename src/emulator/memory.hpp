@@ -132,6 +132,7 @@ struct AsyncReads;  // overwrites.hpp
 struct SharedTrack {
   // By granule of 16 bytes: time of the last generic write << 16 | rank of the writer << 8 | its warp; 0: none.
   std::vector<std::uint64_t> written;
+  std::vector<std::uint32_t> writers;            // by granule: op of the last write, of any proxy; kernel.ops.size(): none
   std::vector<std::uint64_t> fenced;             // by warp of this CTA: time of its last fence.proxy.async
   std::shared_ptr<AsyncReads> reads;             // of wgmma and of bulk stores; null where there were none
   // Where mbarrier objects lie, as far as Barriers had any when it was looked at last.
@@ -149,6 +150,8 @@ void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kL
 // For who reads shared memory in the async proxy without Memory::shared. Remarks a missing fence.
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// The first byte of [offset, offset + bytes) that was never written, and what wrote last beside it: for reports.
+std::string hole_text(const Grid& grid, const Cta& cta, std::uint32_t offset, std::uint32_t bytes);
 // Offset of a live mbarrier object that [offset, offset + bytes) touches; -1 where none.
 std::int64_t live_barrier_in(Cta& cta, std::uint32_t offset, std::uint32_t bytes);
 

@@ -182,6 +182,7 @@ std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes) {
 bool now_holds(const Exec& x, const Place& place, int lane, unsigned bytes, std::uint64_t undefined) {
   switch (place.kind) {
     case Place::Kind::shared:
+      if (undefined != 0) x.run.stored_undefined(x.site(lane));
       put_undefined_bits(place.cta->shared_undefined, place.at, bytes, undefined);
       return true;
     case Place::Kind::local:

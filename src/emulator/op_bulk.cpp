@@ -111,6 +111,8 @@ class BulkOut final : public GroupedOp {
         reads_source(note_store_read(agent, *cta, offset, bytes));
         std::memcpy(data_.data(), p, bytes);
         undefined_ = shared_undefined_of(*cta, offset, bytes);
+        if (!undefined_.empty())
+          run.read_undefined(agent.site, [&] { return hole_text(agent.grid, *cta, offset, bytes); });
       }
       touches_ctas = 0;
       source_read(cluster);

@@ -182,7 +182,13 @@ Flow load_shared(Exec& x, Lane lane, const SharedLanes& at) {
   std::uint64_t undefined[kLanes];
   const bool any = any_undefined(x.cta, at, total);
   if (any) [[unlikely]] {
-    x.run.read_undefined(x.site());
+    x.run.read_undefined(x.site(), [&] {
+      std::string text;
+      for_lanes(x.mask, [&](int i) {
+        if (text.empty()) text = hole_text(x.grid, x.cta, at.offset[i], total);
+      });
+      return text;
+    });
     for_lanes(x.mask,
               [&](int i) { undefined[i] = undefined_bits(x.cta.shared_undefined, at.offset[i], total); });
   }
@@ -220,6 +226,7 @@ void store_shared(Exec& x, Lane lane, const SharedLanes& at, Mask undefined) {
     define(x.cta, at, x.mask, total);
     return;
   }
+  x.run.stored_undefined(x.site());
   for_lanes(x.mask, [&](int i) {
     std::uint64_t bits = 0;
     for (unsigned k = 0; k < n; ++k)

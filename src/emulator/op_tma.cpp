@@ -76,6 +76,8 @@ class TmaStore final : public GroupedOp {
       // With gaps between rows the others of their granules may be written.
       if (box.shape.footprint == box.shape.bytes) reads_source(note_store_read(agent, *cta, offset, box.shape.bytes));
       box_from_shared(*cta, offset, box.map, box.shape, data_, undefined_);
+      if (!undefined_.empty())
+        run.read_undefined(agent.site, [&] { return hole_text(agent.grid, *cta, offset, box.shape.footprint); });
       touches_ctas = 0;
       source_read(cluster);
       return false;
