@@ -1,9 +1,7 @@
-// Tables of a mutation matrix: mutation_report [--bar | --known] FILE... reads what mutation_run wrote and
-// prints Markdown. With
-// --bar it fails where less than 95% of what is not equivalent was found, less than 90% of what names lines
-// names the right ones, a miss is not in known_misses.txt, or an entry of that list is missed nowhere.
-// --known prints what that list would have to be, with the reasons that it has; a person writes the others,
-// in the place of "?".
+// Tables of a mutation matrix: mutation_report [--bar | --known] FILE... reads what mutation_run wrote and prints
+// Markdown. With --bar it fails where less than 95% of what is not equivalent was found, less than 90% of what names
+// lines names the right ones, a miss is not in known_misses.txt, or an entry of that list is missed nowhere. --known
+// prints what that list would have to be, with the reasons that it has; a person writes the others, in the place of "?".
 #include "core/json.hpp"
 #include "known_misses.hpp"
 
