@@ -108,6 +108,11 @@ class Device {
   virtual Result<void> read(std::uint64_t address, std::span<std::uint8_t> bytes) = 0;          ///< blocks
   virtual Result<void> fill(std::uint64_t address, std::uint64_t pattern, int element_bytes,
                             std::uint64_t elements) = 0;
+  /// Fills with @p byte what nobody has written: an emulator knows these bytes for unwritten until somebody writes them,
+  /// and takes their use for a fault. On a GPU a fill like any other.
+  virtual Result<void> poison(std::uint64_t address, std::uint8_t byte, std::uint64_t bytes) {
+    return fill(address, byte, 1, bytes);
+  }
   virtual Result<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
   /// Says what @p buffer (all or part of an allocation) holds, until it is released. An emulator lets kernels touch only
   /// the labelled parts of an allocation that has any; a GPU cannot know and ignores it.

@@ -81,6 +81,10 @@ class Memory {
   void next_launch() noexcept;
   // The host wrote there: the bytes are defined from now on.
   void define(std::uint64_t address, std::uint64_t bytes) noexcept;
+  // The host says that nobody has written there yet.
+  void undefine(std::uint64_t address, std::uint64_t bytes);
+  // The host copied: bytes are as defined as those that they come from.
+  void copy_undefined(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
 
   // --- the kernels' side. Null (and a fault raised at `agent.site`) where the rule is broken. The pointer is good for
   // `bytes` bytes. Alignment is checked against @p align. ---

@@ -147,7 +147,7 @@ Result<void> TensorBuffers::arm(Device& device) const {
 Result<void> TensorBuffers::poison_outputs(Device& device, std::uint8_t byte) const {
   for (const GuardedBuffer& output : outputs)
     if (output.buffer().bytes != 0)
-      PTXBENCH_TRY(device.fill(output.buffer().address, byte, 1, output.buffer().bytes));
+      PTXBENCH_TRY(device.poison(output.buffer().address, byte, output.buffer().bytes));
   return {};
 }
 
