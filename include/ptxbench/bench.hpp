@@ -92,8 +92,9 @@ class LibraryBaseline {
   virtual Result<void> enqueue(const PlanBuffers& buffers) = 0;
 };
 
-/// The library baseline for @p workload: cuBLASLt for a bf16 GEMM (native pattern, see verify.hpp).
-/// Errors: unsupported (no library serves this operation), toolkit (it cannot be opened).
+/// The library baseline for @p workload, found by op_type and tensors: cuBLASLt for a GEMM in bf16, fp16 or fp32; cuDNN
+/// for attention in bf16 or fp16, forward with its LSE or backward (op_type "attention", tag "mask:causal" or
+/// "mask:none"). Errors: unsupported (no library serves this operation), toolkit (it cannot be opened).
 Result<std::unique_ptr<LibraryBaseline>> find_library_baseline(const Workload& workload,
                                                                const std::string& cuda_home = {});
 

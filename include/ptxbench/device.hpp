@@ -80,6 +80,9 @@ struct DeviceLaunch {
   int cluster_policy = 0;
   std::optional<int> carveout;
   std::span<const std::uint8_t> parameters;
+  /// In a stream of its own, beside what is queued: work that takes SMs from it. `synchronize` waits for it too.
+  /// ErrorCode::unsupported on an emulator.
+  bool beside = false;
 };
 
 /// Either it went well, or the candidate (or the environment) failed in a way that the device reports.

@@ -211,6 +211,8 @@ struct OutputEvidence {
   double first_wrong_expected = std::numeric_limits<double>::quiet_NaN();
   double first_wrong_got = std::numeric_limits<double>::quiet_NaN();
   std::optional<OutputCorrectness> callback;  ///< what a host's Comparator said
+  /// Of a wrong output, where it was looked at closer: notes that say where it is wrong and by what mistake.
+  std::vector<Finding> diagnosis;
 };
 
 struct IntegrityViolation {
@@ -226,12 +228,18 @@ struct TrialEvidence {
   std::string distribution;  ///< "gaussian", "spiky", "integers", "callback"
   std::uint8_t poison = 0;
   bool reused_addresses = false;
+  bool disturbed = false;            ///< other work took SMs from the run meanwhile: its CTAs were late
   std::string schedule;              ///< of an emulator: "eager", "random:17", "eager on 2 SMs"; empty on a GPU
   bool extra = false;                ///< a further run on the inputs of the trial of this number
   bool differs = false;              ///< of an extra run: its outputs have other bytes than that trial's
   std::optional<DeviceFault> fault;  ///< the run ended in this; nothing below was looked at
   std::vector<IntegrityViolation> violations;
   std::vector<OutputEvidence> outputs;  ///< empty after a fault
+};
+
+/// A trial that was wrong where others were right, run again on the same inputs.
+struct RepeatedTrial {
+  int trial = 0, runs = 0, wrong = 0;
 };
 
 struct VerifyEvidence {
@@ -244,6 +252,7 @@ struct VerifyEvidence {
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
+  std::optional<RepeatedTrial> repeated;      ///< on a GPU, where some trials are wrong
   std::vector<std::string> schedules_skipped; ///< further runs that the budget left no time for
   /// Of an emulator: what the first trial executed; findings and fidelity are of all runs.
   std::optional<EmulatorReport> emulator;

@@ -71,6 +71,7 @@ CudaDevice::~CudaDevice() {
       for (const std::optional<Module>& module : modules_)
         if (module) driver_->cuModuleUnload(module->handle);
       if (stream_ != nullptr) driver_->cuStreamDestroy(stream_);
+      if (beside_ != nullptr) driver_->cuStreamDestroy(beside_);
       if (gate_flag_ != nullptr) driver_->cuMemFreeHost(const_cast<std::uint32_t*>(gate_flag_));
     }
   }
@@ -249,7 +250,8 @@ Result<DeviceOutcome> CudaDevice::synchronize(std::uint64_t deadline_ns) {
   const Clock::time_point start = Clock::now();
   auto pause = std::chrono::microseconds(50);
   while (true) {
-    const CUresult result = driver_->cuStreamQuery(stream_);
+    CUresult result = driver_->cuStreamQuery(stream_);
+    if (result == CUDA_SUCCESS && beside_ != nullptr) result = driver_->cuStreamQuery(beside_);
     if (result == CUDA_SUCCESS) return DeviceOutcome{};
     if (result != CUDA_ERROR_NOT_READY) {
       DeviceFault fault = make_fault(*driver_, result, "running");

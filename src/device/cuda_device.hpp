@@ -121,7 +121,7 @@ class CudaDevice final : public Device {
   CUdevice device_ = 0;
   DeviceInfo info_;
   CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUstream stream_ = nullptr, beside_ = nullptr;  // beside_: made when something first runs there
   std::vector<std::optional<Module>> modules_;
   std::vector<CUevent> events_;
   std::optional<DeviceFault> lost_;

@@ -1,6 +1,8 @@
 // Global memory: blocks at addresses of a 64-bit space, far apart from each other.
 #include "emulator/memory.hpp"
 
+#include "emulator/map_changes.hpp"
+
 #include "emulator/run.hpp"
 #include "emulator/text.hpp"
 
@@ -97,6 +99,7 @@ struct Memory::State {
   std::vector<std::unique_ptr<Block>> blocks;  // in no order
   std::size_t next_slot = 0;  // where the search for free ones begins: freed addresses come back late
   std::atomic<bool> any_undefined{false};
+  MapChanges map_changes;
 
   Block* at(std::uint64_t address) const noexcept {
     const std::uint64_t slot = (address - kGlobalBase) >> kSlotBits;  // below the base: huge
@@ -383,7 +386,10 @@ bool Memory::stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, st
   return true;
 }
 
+MapChanges& Memory::map_changes() noexcept { return state_->map_changes; }
+
 void Memory::next_launch() noexcept {
+  state_->map_changes.clear();
   for (const auto& b : state_->blocks) {
     delete[] b->written_before.load(std::memory_order_relaxed);
     b->written_before.store(b->written.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);

@@ -64,6 +64,8 @@ struct Span {
   }
 };
 
+class MapChanges;  // map_changes.hpp
+
 class Memory {
  public:
   explicit Memory(std::uint64_t limit_bytes);
@@ -103,6 +105,8 @@ class Memory {
   // For launches of which Grid::watches_global: remembers a write, remarks a read of what the launch before wrote. Reads
   // and writes through `global` are watched there; those through a span by who makes them.
   void watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access);
+  // Tensor maps that the launch under way has changed.
+  MapChanges& map_changes() noexcept;
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
   std::string describe(std::uint64_t address) const;
 
@@ -140,6 +144,8 @@ SharedTrack* shared_track(const Grid& grid, Cta& cta);
 void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp);
 // For who writes shared memory without Memory::shared: a generic write by agent.site.warp of agent.cta.
 void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// The same of the lanes of @p mask, @p bytes each.
+void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kLanes], Mask mask, std::uint32_t bytes);
 // For who reads shared memory in the async proxy without Memory::shared. Remarks a missing fence.
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);

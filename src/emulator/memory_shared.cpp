@@ -184,14 +184,32 @@ void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp) {
   if (t != nullptr && warp < t->fenced.size()) t->fenced[warp] = now(*cta.cluster);
 }
 
+namespace {
+std::uint64_t stamp_of(const Agent& agent) {
+  return now(agent.cluster) << 16 | std::uint64_t{agent.cta.rank & 0xff} << 8 |
+         (static_cast<std::uint64_t>(std::max(agent.site.warp, 0)) & 0xff);
+}
+void put_stamp(SharedTrack& t, std::uint32_t offset, std::uint32_t bytes, std::uint64_t stamp) {
+  const std::uint32_t last = (offset + bytes - 1) / 16;
+  for (std::uint32_t g = offset / 16; g <= last; ++g) t.written[g] = stamp;
+}
+}  // namespace
+
 void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
   SharedTrack* t = shared_track(agent.grid, where);
   if (t == nullptr || bytes == 0) return;
-  const std::uint64_t stamp = now(agent.cluster) << 16 | std::uint64_t{agent.cta.rank & 0xff} << 8 |
-                              (static_cast<std::uint64_t>(std::max(agent.site.warp, 0)) & 0xff);
-  const std::uint32_t last = (offset + bytes - 1) / 16;
-  for (std::uint32_t g = offset / 16; g <= last; ++g) t->written[g] = stamp;
+  put_stamp(*t, offset, bytes, stamp_of(agent));
   if (t->reads != nullptr) check_overwrite(agent, where, offset, bytes);
+}
+
+void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kLanes], Mask mask,
+                         std::uint32_t bytes) {
+  SharedTrack* t = shared_track(agent.grid, where);
+  if (t == nullptr || bytes == 0) return;
+  const std::uint64_t stamp = stamp_of(agent);
+  for_lanes(mask, [&](int i) { put_stamp(*t, offset[i], bytes, stamp); });
+  if (t->reads == nullptr) return;
+  for_lanes(mask, [&](int i) { check_overwrite(agent, where, offset[i], bytes); });
 }
 
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {

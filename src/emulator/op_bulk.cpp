@@ -51,6 +51,7 @@ class BulkIn final : public AsyncOp {
     });
     return true;
   }
+  bool signals(std::uint16_t rank, std::uint32_t offset) const override { return target.signals(rank, offset); }
   std::string describe() const override {
     return std::string(reduction ? "bulk reduction of " : "bulk copy of ") + bytes_text(bytes) + " from " +
            (from_shared ? "shared " : "") + hex(from) + target.describe();

@@ -1,5 +1,7 @@
 #include "evaluate/check.hpp"
 
+#include "evaluate/stored.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -90,11 +92,20 @@ Result<void> check_request(const Solution& solution, std::span<const Workload> w
     return wrong("a fixed baseline time must be above 0 ns");
   if (const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference); own != nullptr && *own == nullptr)
     return wrong("the reference callback is null");
-  if (options.verify && std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition))
+  const bool all_stored = std::all_of(workloads.begin(), workloads.end(), has_golden_outputs);
+  if (std::holds_alternative<GoldenReference>(judging.reference) && !all_stored)
+    return make_error(ErrorCode::invalid_argument, "stored outputs were asked for as reference, but not every workload stores every output",
+                      {}, "golden_outputs");
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference);
+      python != nullptr && (definition.reference.empty() || python->python.empty() || python->deadline_ns == 0))
+    return wrong("a Python reference needs a definition with `reference`, an interpreter, and a deadline above zero");
+  if (options.verify && std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition) && !all_stored)
     return make_error(ErrorCode::unsupported,
                       "nothing here computes what \"" + definition.name + "\" (op_type \"" + definition.op_type +
-                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]); bring a "
-                          "reference: another Solution, or a callback",
+                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]) and attention "
+                          "(Q K V -> O LSE, Q K V O dO L -> dQ dK dV, with the tag mask:none or mask:causal). Ways to bring one: "
+                          "another Solution, outputs stored with the workloads (golden), the definition's own Python `reference`, "
+                          "or a callback",
                       {}, "no_reference");
   return {};
 }

@@ -75,7 +75,11 @@ Result<GuardedBuffer> GuardedBuffer::allocate(Device& device, std::uint64_t byte
 Result<void> GuardedBuffer::arm(Device& device) const {
   if (block_.address() == 0) return {};
   PTXBENCH_TRY(device.fill(address_ - kZone, pattern_, 8, kZone / 8));
-  const std::uint64_t from = (address_ + bytes_) / 8 * 8;
+  // The tensor's own last bytes stay: further runs find their inputs placed.
+  const std::uint64_t end = address_ + bytes_, from = (end + 7) / 8 * 8;
+  std::array<std::uint8_t, 8> first{};
+  for (std::uint64_t i = 0; end + i < from; ++i) first[i] = pattern_byte(pattern_, end + i);
+  if (end != from) PTXBENCH_TRY(device.write(end, std::span<const std::uint8_t>(first).first(from - end)));
   return device.fill(from, pattern_, 8, kZone / 8);
 }
 

@@ -72,6 +72,10 @@ void add(Verdict& verdict, std::string code, Severity severity, std::string mess
   verdict.findings.push_back({std::move(code), severity, std::move(message), std::move(evidence)});
 }
 
+bool recognised(const std::vector<Finding>& diagnosis) {
+  return std::any_of(diagnosis.begin(), diagnosis.end(), [](const Finding& f) { return f.code == "wrong_pattern"; });
+}
+
 // How far beyond its limits an output is; at most one where it is right.
 double badness(const OutputCorrectness& o) {
   double worst = o.ok ? 0 : 2;
@@ -374,7 +378,8 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
     writer.field("trials", block.trials).field("trials_failed", block.trials_failed).end_object();
     const std::string detail = std::move(writer).str();
     const std::string draw = " (trial " + std::to_string(w.trial->trial) + ", " + w.trial->distribution + " inputs" +
-                             (w.trial->extra ? ", schedule " + w.trial->schedule : "") + ")";
+                             (w.trial->extra ? ", schedule " + w.trial->schedule : "") +
+                             (w.trial->disturbed ? ", beside other work on the GPU" : "") + ")";
     if (unwritten_always && w.output.elements_unwritten > 0)
       add(verdict, "never_written", Severity::error,
           "output " + w.output.output + ": " +
@@ -385,6 +390,28 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
               draw,
           detail);
     add(verdict, "wrong_result", Severity::error, why_wrong(w.output, *w.evidence) + draw, detail);
+    // The trial that shows a mistake, else the worst one.
+    const auto i = static_cast<std::size_t>(&w - worst.data());
+    const std::vector<Finding>* shown = &w.evidence->diagnosis;
+    for (const TrialEvidence& trial : evidence.trials)
+      if (i < trial.outputs.size() && (shown->empty() || (!recognised(*shown) && recognised(trial.outputs[i].diagnosis))))
+        shown = &trial.outputs[i].diagnosis;
+    verdict.findings.insert(verdict.findings.end(), shown->begin(), shown->end());
+  }
+  if (const auto& again = evidence.repeated) {
+    const std::string k_of_n = std::to_string(block.trials_failed) + " of " + std::to_string(block.trials) + " trials are wrong; ";
+    const std::string repeated = "trial " + std::to_string(again->trial) + ", run " + std::to_string(again->runs) +
+                                 " times more on the same inputs, was wrong ";
+    json::Writer writer;
+    writer.begin_object().field("trials", block.trials).field("trials_failed", block.trials_failed);
+    writer.field("trial", again->trial).field("runs", again->runs).field("runs_wrong", again->wrong).end_object();
+    std::string detail = std::move(writer).str();
+    if (again->wrong == again->runs)
+      add(verdict, "input_dependent", Severity::note, k_of_n + repeated + "each time: the inputs decide", std::move(detail));
+    else
+      add(verdict, "non_deterministic", Severity::warning,
+          k_of_n + repeated + std::to_string(again->wrong) + " times: not the inputs but the timing decides (a missing barrier, "
+          "fence or wait)", std::move(detail));
   }
   if (fault != nullptr) {
     auto [status, finding] = judge_fault(*fault);

@@ -82,6 +82,22 @@ class CudaJudge final : public JudgeOps {
                   judge::FlushArgs{0, bytes / 4, 0, 0x7fc0ffeeu, 0}, bytes);
   }
 
+  Result<bool> disturb(std::uint64_t seed) override {
+    const DeviceLimits& limits = device_.info().limits;
+    const judge::NeighbourArgs args{seed, 300'000};
+    DeviceLaunch launch;
+    launch.module = module_;
+    launch.symbol = "ptxbench_neighbour";
+    launch.grid = {static_cast<std::uint32_t>(std::max<std::int64_t>(limits.sm_count, 1)), 1, 1};
+    launch.block = {32, 1, 1};
+    launch.dynamic_shared_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.smem_optin_bytes, 0));
+    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
+    launch.beside = true;
+    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
+    PTXBENCH_TRY(failed("neighbour", outcome));
+    return true;
+  }
+
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     return find("ptxbench_check_draw", judge::draw_units(spec),
                 judge::DrawArgs{spec, address, results_.address});
@@ -122,6 +138,19 @@ class CudaJudge final : public JudgeOps {
     return find("ptxbench_find_wrong", elements,
                 judge::WrongArgs{got.address, reference.address, elements, results_.address, atol, rtol,
                                  type_of(got.dtype), type_of(reference.dtype)});
+  }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    static_assert(64 * 64 * sizeof(std::uint32_t) <= judge::kStatisticsBlocks * sizeof(judge::Partial));
+    const std::uint64_t at = results_.address + kResultBytes, elements = grid.rows * grid.columns;
+    PTXBENCH_TRY(device_.fill(at, 0, 4, counts.size()));
+    PTXBENCH_TRY(launch("ptxbench_wrong_tiles", spread(elements),
+                        judge::WrongTilesArgs{{got.address, reference.address, elements, at, atol, rtol, type_of(got.dtype),
+                                               type_of(reference.dtype)},
+                                              grid.columns, grid.tile_rows, grid.tile_columns, grid.grid_columns()}));
+    PTXBENCH_TRY(fetch(at, counts.data(), counts.size() * sizeof(std::uint32_t)));
+    return counts;
   }
 
  private:

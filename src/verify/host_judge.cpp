@@ -51,6 +51,8 @@ class HostJudge final : public JudgeOps {
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
+  Result<bool> disturb(std::uint64_t) override { return false; }
+
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     judge::Mismatch found{0, ~0ull};
     const u64 units = judge::draw_units(spec);
@@ -111,6 +113,20 @@ class HostJudge final : public JudgeOps {
           judge::decode(reference_type, judge::load_element(expected, reference_type, i)), atol, rtol,
           largest);
     });
+  }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
+    PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+    const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+    const double largest = judge::largest_finite(type);
+    for (u64 i = 0; i < grid.rows * grid.columns; ++i)
+      if (judge::element_wrong(judge::decode(type, judge::load_element(at, type, i)),
+                               judge::decode(reference_type, judge::load_element(expected, reference_type, i)), atol, rtol,
+                               largest))
+        ++counts[i / grid.columns / grid.tile_rows * grid.grid_columns() + i % grid.columns / grid.tile_columns];
+    return counts;
   }
   Result<void> attention_forward(const AttentionSpec& spec, const AttentionShape& shape,
                                  const AttentionTensors& tensors) override {

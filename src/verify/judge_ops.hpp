@@ -2,6 +2,7 @@
 // one on the CPU for devices whose memory the host can touch.
 #pragma once
 
+#include "verify/diagnose.hpp"
 #include "verify/judge/judge.h"
 #include "verify/native.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace ptxbench {
 
@@ -72,6 +74,9 @@ class JudgeOps {
                                   std::uint64_t b, std::uint64_t out) = 0;
   virtual Result<void> flush_l2() = 0;
   virtual Result<void> wipe_shared() = 0;
+  // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
+  // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.
+  virtual Result<bool> disturb(std::uint64_t seed) = 0;
 
   // --- these wait for what is queued ---
   // Units (elements; bytes for 4-bit types) that differ from the draw.
@@ -85,8 +90,11 @@ class JudgeOps {
                                               const ModelAt& model) = 0;
   virtual Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
                                              double atol, double rtol) = 0;
-  // Need memory for some rows of scores while they run. The backward reference recomputes P from its own fp64
-  // LSE, the model's from the one given.
+  // How many of them lie in each tile of @p grid, row-major; at most 64 by 64 tiles.
+  virtual Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference,
+                                                         double atol, double rtol) = 0;
+  // Need memory for some rows of scores while they run. The backward reference recomputes P from its own fp64 LSE, the
+  // model's from the one given.
   virtual Result<void> attention_forward(const AttentionSpec& spec, const AttentionShape& shape,
                                          const AttentionTensors& tensors) = 0;
   virtual Result<void> attention_backward(const AttentionSpec& spec, const AttentionShape& shape,

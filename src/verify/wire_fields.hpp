@@ -162,12 +162,16 @@ void fields(F&& f, OutputCorrectness& v) {
   f("rms_limit", v.rms_limit), f("max_limit", v.max_limit), f("comparator", v.comparator), f("ok", v.ok);
 }
 template <class F>
+void fields(F&& f, RepeatedTrial& v) {
+  f("trial", v.trial), f("runs", v.runs), f("wrong", v.wrong);
+}
+template <class F>
 void fields(F&& f, OutputEvidence& v) {
   f("output", v.output), f("dtype", v.dtype), f("shape", v.shape), f("comparator", v.comparator);
   f("statistics", v.statistics), f("tolerance", v.tolerance), f("unwritten", v.unwritten),
       f("wrong", v.wrong);
   f("first_wrong", v.first_wrong), f("expected", v.first_wrong_expected), f("got", v.first_wrong_got);
-  f("callback", v.callback);
+  f("callback", v.callback), f("diagnosis", v.diagnosis);
 }
 template <class F>
 void fields(F&& f, IntegrityViolation& v) {
@@ -176,7 +180,7 @@ void fields(F&& f, IntegrityViolation& v) {
 template <class F>
 void fields(F&& f, TrialEvidence& v) {
   f("trial", v.trial), f("seed", v.seed), f("distribution", v.distribution), f("poison", v.poison);
-  f("reused_addresses", v.reused_addresses), f("schedule", v.schedule), f("extra", v.extra), f("differs", v.differs);
+  f("reused_addresses", v.reused_addresses), f("disturbed", v.disturbed), f("schedule", v.schedule), f("extra", v.extra), f("differs", v.differs);
   f("fault", v.fault), f("violations", v.violations);
   f("outputs", v.outputs);
 }
@@ -186,7 +190,7 @@ void fields(F&& f, VerifyEvidence& v) {
   f("schedules_skipped", v.schedules_skipped);
   f("findings", v.findings);
   f("resolved_plan", v.resolved_plan), f("scalars", v.scalars), f("trials", v.trials);
-  f("trials_requested", v.trials_requested), f("emulator", v.emulator), f("device_lost", v.device_lost);
+  f("trials_requested", v.trials_requested), f("repeated", v.repeated), f("emulator", v.emulator), f("device_lost", v.device_lost);
   f("stages", v.stages);
 }
 

@@ -56,7 +56,7 @@ class Rules {
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
-    if (kind == "drop_initialisation" && i.opcode == "mov") return never_used();
+    if (kind == "drop_initialisation" && i.opcode == "mov") return already_holds();
     return {};
   }
 
@@ -132,6 +132,48 @@ class Rules {
     return {};
   }
 
+  // On every way to it the register was given the same constant, and nothing else since.
+  std::string already_holds() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    const std::uint32_t reg = deleted.operands[0].index;
+    const auto same = [&](const Instruction& i) {
+      return i.opcode == "mov" && !i.guard && i.operands.size() == 2 && i.operands[0].kind == Kind::reg &&
+             i.operands[0].index == reg && i.operands[1].kind == deleted.operands[1].kind &&
+             i.operands[1].bits == deleted.operands[1].bits;
+    };
+    std::vector<bool> seen(f_->body.size());
+    std::vector<std::uint32_t> todo{s_.mutant.index};
+    while (!todo.empty()) {
+      const std::uint32_t at = todo.back();
+      todo.pop_back();
+      std::vector<std::uint32_t> before;
+      if (at == 0) return {};
+      const Instruction& above = f_->body[at - 1];
+      const bool falls_through =
+          above.guard || (above.opcode != "bra" && above.opcode != "ret" && above.opcode != "exit");
+      if (falls_through) before.push_back(at - 1);
+      for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
+        const Instruction& jump = f_->body[k];
+        if (jump.opcode == "brx") return {};
+        if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
+            jump.operands[0].index == at)
+          before.push_back(k);
+      }
+      for (const std::uint32_t k : before) {
+        const Instruction& i = f_->body[k];
+        if (k == s_.mutant.index || seen[k] || same(i)) continue;
+        if (!i.operands.empty() && names(i.operands[0], reg) && i.opcode != "st") return {};
+        seen[k] = true;
+        todo.push_back(k);
+      }
+    }
+    return "the register holds the same constant already, on every way that leads there";
+  }
+  static bool names(const Operand& o, std::uint32_t reg) {
+    return (o.kind == Kind::reg && o.index == reg) ||
+           std::any_of(o.parts.begin(), o.parts.end(), [&](const Operand& p) { return names(p, reg); });
+  }
+
   // The barrier at a kernel's end, where no CTA reaches into another's shared memory.
   std::string cluster_end() const {
     const bool remote = std::any_of(f_->body.begin(), f_->body.end(), [](const Instruction& i) {
@@ -141,34 +183,6 @@ class Rules {
     });
     if (remote) return {};
     return "no CTA of the cluster reaches into another";
-  }
-
-  // The emulator follows every value that was never written to outputs, addresses and branches.
-  std::string never_used() const {
-    const std::uint32_t reg = f_->body[s_.mutant.index].operands[0].index;
-    std::vector<std::uint32_t> writers;
-    for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
-      const Instruction& i = f_->body[k];
-      if (i.operands.empty() || k == s_.mutant.index) continue;
-      const Operand& to = i.operands[0];
-      const bool writes = (to.kind == Kind::reg && to.index == reg) ||
-                          std::any_of(to.parts.begin(), to.parts.end(), [&](const Operand& p) {
-                            return p.kind == Kind::reg && p.index == reg;
-                          });
-      if (writes && i.opcode != "st" && i.opcode != "cp" && to.kind != Kind::address) writers.push_back(k);
-    }
-    bool looped = false;
-    for (std::uint32_t k = s_.mutant.index; k < f_->body.size(); ++k) {
-      const Instruction& jump = f_->body[k];
-      if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
-          jump.operands[0].index <= s_.mutant.index)
-        looped = true;
-    }
-    const bool before =
-        std::any_of(writers.begin(), writers.end(), [&](std::uint32_t k) { return k < s_.mutant.index; });
-    if (writers.empty() || (!looped && !before))
-      return "the value is never used: values never written are followed to outputs, addresses and branches";
-    return {};
   }
 
   const Survivor& s_;

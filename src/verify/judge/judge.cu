@@ -291,6 +291,19 @@ extern "C" __global__ void ptxbench_find_wrong(WrongArgs args) {
   report(args.result, count, first);
 }
 
+extern "C" __global__ void ptxbench_wrong_tiles(WrongTilesArgs args) {
+  const WrongArgs& w = args.wrong;
+  const double largest = largest_finite(w.got_type);
+  for (u64 i = thread_index(); i < w.elements; i += thread_count()) {
+    const double got = decode(w.got_type, load_element(reinterpret_cast<const void*>(w.got), w.got_type, i));
+    const double reference =
+        decode(w.reference_type, load_element(reinterpret_cast<const void*>(w.reference), w.reference_type, i));
+    if (!element_wrong(got, reference, w.atol, w.rtol, largest)) continue;
+    const u64 row = i / args.columns, column = i % args.columns;
+    atomicAdd(&reinterpret_cast<u32*>(w.result)[row / args.tile_rows * args.grid_columns + column / args.tile_columns], 1u);
+  }
+}
+
 // Evicts the L2: writes more than it holds, then reads it, so that dirty lines are gone before a timed run.
 extern "C" __global__ void ptxbench_flush_write(FlushArgs args) {
   for (u64 i = thread_index(); i < args.words; i += thread_count())
@@ -310,6 +323,21 @@ extern "C" __global__ void ptxbench_wipe_shared(FlushArgs args) {
   extern __shared__ u32 shared[];
   volatile u32* words = shared;
   for (u64 i = threadIdx.x; i < args.words; i += blockDim.x) words[i] = args.tag;
+}
+
+// Launched with all the shared memory that a CTA can have, so that nothing else fits on its SM meanwhile.
+extern "C" __global__ void ptxbench_neighbour(NeighbourArgs args) {
+  if (threadIdx.x != 0) return;
+  const Philox random = philox(args.seed, blockIdx.x, 0, 0, 0);
+  const u64 wanted = random.v[0] % (args.nanoseconds + 1);
+  u64 start, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  // The timer may tick seldom; the count of turns ends it in any case.
+  for (u32 turn = 0; turn < 1u << 16; ++turn) {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    if (now - start >= wanted) break;
+    __nanosleep(200);
+  }
 }
 
 }  // namespace ptxbench::judge

@@ -69,6 +69,17 @@ struct WrongArgs {
   u32 got_type, reference_type;
 };
 
+// Wrong elements by tile of a matrix: one counter (u32) a tile, row-major.
+struct WrongTilesArgs {
+  WrongArgs wrong;  // result: the counters
+  u64 columns, tile_rows, tile_columns, grid_columns;
+};
+
+// A neighbour that takes SMs for a while, each for a time of its own up to `nanoseconds`.
+struct NeighbourArgs {
+  u64 seed, nanoseconds;
+};
+
 struct FlushArgs {
   u64 at, words, sink;  // words of 16 bytes
   u32 tag, unused;
