@@ -363,6 +363,31 @@ TEST_CASE("cheap and wrong attention is caught") {
   }
 }
 
+TEST_CASE("attention is judged as well where the model is of some rows only") {
+  const Workload workload = attention_workload(attention_definition(false, true, 256), 4, 16, 130);
+  REQUIRE(sampled_rows(attention_shape(workload).value()) == 64);
+  AttentionStyle style;
+  style.causal = style.fp32_units = true;
+  const Judged honest = judged(workload, false, style, 1);
+  INFO(numbers(honest));
+  CHECK(honest.verdict.status == Status::passed);
+  for (const OutputEvidence& output : honest.evidence.trials[0].outputs) {
+    CHECK(output.statistics.model_elements < output.statistics.elements / 2 + 1);
+    CHECK(output.statistics.model_elements == output.statistics.elements / 130 * 64);
+  }
+  const Judged wrong = judged(workload, false, style, 1,
+                              [](AttentionCall& call) { call.out(3, 63)[255] ^= 0x8000; });
+  CHECK(wrong.verdict.status == Status::incorrect_numerical);
+  CHECK(wrong.verdict.correctness.outputs[0].elements_wrong == 1);
+  CHECK(wrong.verdict.correctness.outputs[0].first_wrong_index == std::vector<std::int64_t>{3, 15, 0, 255});
+  style.tile = 16;
+  style.bf16_accumulator = true;
+  const Judged cheap = judged(workload, false, style, 1);
+  CHECK(cheap.verdict.status == Status::incorrect_numerical);
+  CHECK(cheap.verdict.correctness.outputs[0].rms_error > cheap.verdict.correctness.outputs[0].rms_limit);
+  if (print_margins()) std::printf("sampled\n%sbf16\n%s", numbers(honest).c_str(), numbers(cheap).c_str());
+}
+
 TEST_CASE("a mask that is missing, or not asked for, is caught") {
   for (const bool backward : {false, true})
     for (const bool causal : {false, true}) {
