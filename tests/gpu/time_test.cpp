@@ -60,6 +60,7 @@ struct GemmTiming {
     CompileRequest request;
     request.files = made.solution.sources;
     request.sources = bound->sources;
+    request.defines = bound->defines;
     request.launch_plan_header = bound->launch_plan_header;
     request.headers = (*pack)->headers();
     request.arch = gpu->info().arch;
