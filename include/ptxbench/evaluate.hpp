@@ -59,6 +59,16 @@ struct SolutionChoice {
   std::shared_ptr<const Solution> solution;
   std::vector<std::pair<std::string, PlanNumber>> constants;
 };
+/// The outputs that a workload stores beside its inputs (safetensors); its inputs must be stored too. Compared by tolerance.
+struct GoldenReference {};
+/// The Definition's own `reference`, run by a Python interpreter with torch in a process of its own, once for each draw of
+/// inputs. It is given the tensors in the definition's order and must define `run`. Compared by tolerance. Trusted code: it
+/// runs with the rights of this process.
+struct PythonReference {
+  std::string python = "python3";                   ///< a path, or a name that is searched on the PATH
+  bool gpu = false;                                  ///< tensors on "cuda" where torch sees one
+  std::uint64_t deadline_ns = 600'000'000'000;       ///< of one call
+};
 struct NativeReference {};     ///< the library's own, found by op_type and the pattern of tensors
 struct LibraryKernel {};       ///< the vendor library's kernel (cuBLASLt for a GEMM)
 struct NoBaseline {};          ///< no speedup
@@ -67,14 +77,19 @@ struct FixedTime {
 };
 
 /// What a caller brings. All defaults: random inputs, the native reference, the library's kernel as baseline,
-/// comparison by model error. Callbacks run on the thread that calls `evaluate`, one at a time, must not throw, and
-/// may not evaluate on the context that calls them (ErrorCode::state).
+/// comparison by model error. Callbacks run on the thread that calls `evaluate` or `evaluate_many`, for jobs on a thread of
+/// the library, one at a time; they must not throw, and may not evaluate on the context that calls them
+/// (ErrorCode::state); submitting a job is fine.
 struct Judging {
-  std::shared_ptr<InputSource> inputs;     ///< null: random by seed
-  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>> reference;
+  /// Null: what a workload stores in safetensors files is read, the others are random by seed.
+  std::shared_ptr<InputSource> inputs;
+  /// NativeReference, where the library has none of its own and the workloads store their outputs: these.
+  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>, GoldenReference, PythonReference> reference;
   std::variant<LibraryKernel, SolutionChoice, FixedTime, NoBaseline> baseline;
   ComparatorSpec comparator;               ///< `kind` callback needs `own_comparator`
   std::shared_ptr<Comparator> own_comparator;
+  /// The folder that the paths of stored tensors are relative to: a trace set's root.
+  std::string data_root = ".";
 };
 
 /// On which workloads of a request executed instructions are counted.
@@ -87,7 +102,9 @@ struct EvaluateOptions {
   int pairs = 40;                                 ///< most timed pairs of candidate and baseline
   std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
   std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
-  std::string protocol = "rigorous";
+  double target_width = 0.003;  ///< timing stops when the speedup's 95% interval is narrower than this part of it; 0: never
+  L2State l2 = L2State::cold;   ///< what the L2 holds when a timed run starts; labelled in the verdict
+  std::string protocol{kRigorous};                ///< or kPublished (docs/timing.md)
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
   std::uint64_t compile_deadline_ns = 60'000'000'000;
@@ -148,5 +165,53 @@ Result<CompiledCandidate> compile_candidate(Context& context, const Solution& so
 Result<Evaluation> evaluate(Context& context, const Solution& solution, std::span<const Workload> workloads,
                             const Judging& judging, const EvaluateOptions& options,
                             const CancelToken& cancel = {});
+
+/// One of many evaluations: what `evaluate` takes.
+struct EvaluateRequest {
+  std::shared_ptr<const Solution> solution;
+  std::vector<Workload> workloads;
+  Judging judging;
+  EvaluateOptions options;
+};
+
+/// Judges every request and keeps the device busy: candidates are compiled ahead, in parallel, a bounded number of them,
+/// while the device measures one after another (in the order in which they are ready). Callbacks and hooks run on the calling
+/// thread, one at a time. Gives one result a request, in order; an Error among them is that request's alone. The call
+/// itself fails only where it cannot begin (no thread can be started, no memory). Thread-safe.
+Result<std::vector<Result<Evaluation>>> evaluate_many(Context& context, std::span<const EvaluateRequest> requests,
+                                                      const CancelToken& cancel = {});
+
+enum class JobState : std::uint8_t {
+  queued,    ///< nothing has been done for it
+  running,   ///< it is being compiled or measured, or waits between the two
+  finished,  ///< `take` has its result
+  taken      ///< it has been taken
+};
+
+/// An evaluation under way, made by `submit`. Candidates of a context's jobs are compiled ahead in parallel; one thread of
+/// the library measures them one after another, and calls all callbacks and hooks of all jobs of the context. A job may be
+/// used from any thread; destroy it when no other thread is in a call on it.
+class Job {
+ public:
+  /// Cancels what still runs, and waits for its end (within 100 ms, or as long as a callback of the job still runs): after
+  /// it nothing of the job is called. In a callback of the same context's jobs it does not wait.
+  virtual ~Job() = default;
+
+  /// An eventfd that becomes readable when the job has finished and stays so: for poll, select, epoll. It is the job's: do
+  /// not read from it nor close it.
+  virtual int descriptor() const noexcept = 0;
+  virtual JobState state() const noexcept = 0;
+  /// Waits until it has finished, at most @p timeout_ns (nothing: without an end). True: it has. Errors: state, in a
+  /// callback of the same context's jobs, where waiting would never end.
+  virtual Result<bool> wait(std::optional<std::uint64_t> timeout_ns = std::nullopt) const = 0;
+  /// Ends it with ErrorCode::cancelled, unless it has finished. Does not wait.
+  virtual void cancel() noexcept = 0;
+  /// The result, once. Errors: busy where it has not finished; state where it has been taken; the evaluation's own.
+  virtual Result<Evaluation> take() = 0;
+};
+
+/// Starts an evaluation and does not wait for it. Many may be under way on one context; they begin in the order of submission.
+/// The context lives until its last job is gone. Errors: a request that does not hold together, as evaluate says; no_memory.
+Result<std::unique_ptr<Job>> submit(const std::shared_ptr<Context>& context, EvaluateRequest request);
 
 }  // namespace ptxbench

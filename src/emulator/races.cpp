@@ -239,18 +239,30 @@ void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std:
   record(d, p.who.data() + first, p.stamps.data() + first, count, lane, lane_shift);
 }
 
-void Races::contiguous(const Exec& x, Cta& where, std::uint32_t offset, unsigned each, Access access) {
+void Races::own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access access) {
   if (full()) return;
   Doing d = begin(x, access);
   if (access == Access::write) d.storing = &x;
-  d.starts = offset;
-  const unsigned wide = log2_of(each), shift = std::min(wide, kLargest);
-  const std::uint32_t end = offset + each * kLanes;
-  for (std::uint32_t at = offset; at < end;) {
-    Page& p = page(where, at, shift);
-    const std::uint32_t in_page = at & (kPage - 1), bytes = std::min(kPage - in_page, end - at);
-    range(d, where, p, at - in_page, in_page >> p.shift, bytes >> p.shift, (at - offset) >> wide, wide - p.shift);
-    at += bytes;
+  if (!lanes.contiguous) {
+    std::uint32_t before = UINT32_MAX;
+    for_lanes(x.mask, [&](int i) {
+      const std::uint32_t offset = lanes.offset[i];
+      if (offset == before && access == Access::read) return;  // read by the lane before too
+      before = offset;
+      d.lane = i;
+      d.starts = offset;
+      lane_touches(d, x.cta, offset, bytes);
+    });
+    return;
+  }
+  d.starts = lanes.low;
+  const unsigned wide = log2_of(bytes), shift = std::min(wide, kLargest);
+  const std::uint32_t end = lanes.low + bytes * kLanes;
+  for (std::uint32_t at = lanes.low; at < end;) {
+    Page& p = page(x.cta, at, shift);
+    const std::uint32_t in_page = at & (kPage - 1), n = std::min(kPage - in_page, end - at);
+    range(d, x.cta, p, at - in_page, in_page >> p.shift, n >> p.shift, (at - lanes.low) >> wide, wide - p.shift);
+    at += n;
   }
 }
 
@@ -276,20 +288,6 @@ void Races::scattered(const Exec& x, const Place place[kLanes], unsigned bytes, 
     d.lane = i;
     d.starts = static_cast<std::uint32_t>(to.at);
     lane_touches(d, *to.cta, d.starts, bytes);
-  });
-}
-
-void Races::near(const Exec& x, Cta& where, std::uint32_t from, const std::uint64_t address[kLanes], std::uint64_t lowest,
-                 unsigned bytes, Access access) {
-  if (full()) return;
-  Doing d = begin(x, access);
-  std::uint64_t before = UINT64_MAX;
-  for_lanes(x.mask, [&](int i) {
-    if (address[i] == before) return;  // read by the lane before too
-    before = address[i];
-    d.lane = i;
-    d.starts = from + static_cast<std::uint32_t>(address[i] - lowest);
-    lane_touches(d, where, d.starts, bytes);
   });
 }
 

@@ -18,6 +18,7 @@
 namespace ptxbench::emulator {
 
 struct Place;  // access.hpp
+struct SharedLanes;
 
 class Races {
  public:
@@ -25,14 +26,10 @@ class Races {
   void reset(const Cluster& cluster);
   HappensBefore order;
 
-  // Ordinary accesses of an instruction, before it writes. Lane i accesses @p each bytes (a power of two) at @p offset + i * each
-  // of the window of @p where, all 32 of them.
-  void contiguous(const Exec& x, Cta& where, std::uint32_t offset, unsigned each, Access access);
+  // Accesses of an instruction, before it writes. Lanes of x.mask in their own CTA's memory; @p bytes is a power of two.
+  void own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access access);
   // Lanes of x.mask at places of their own; those that lie not in shared memory are left out.
   void scattered(const Exec& x, const Place place[kLanes], unsigned bytes, Access access);
-  // Lanes of x.mask at from + (address[i] - lowest) of the window of @p where.
-  void near(const Exec& x, Cta& where, std::uint32_t from, const std::uint64_t address[kLanes], std::uint64_t lowest,
-            unsigned bytes, Access access);
   // For instructions that go through their elements one by one: first one_by_one, then each.
   void one_by_one(const Exec& x);
   void one(const Exec& x, int lane, const Place& place, unsigned bytes, Access access);

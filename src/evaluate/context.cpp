@@ -1,9 +1,14 @@
 #include "evaluate/context.hpp"
+
 #include "core/guard.hpp"
+#include "evaluate/pipeline.hpp"
 
 #include <ptxbench/emulator.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <thread>
 
 namespace ptxbench {
 namespace {
@@ -17,7 +22,37 @@ std::string default_cache_dir() {
   return {};
 }
 
+// As many as there are compile workers: each thread waits for one.
+int compile_threads(const ContextOptions& options) {
+  if (options.compile_workers > 0) return options.compile_workers;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
 }  // namespace
+
+ContextImpl::ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers)
+    : options_(std::move(options)), workers_(std::move(workers)), compilers_(compile_threads(options_)) {}
+
+// There are no jobs any more: each holds the context.
+ContextImpl::~ContextImpl() {
+  if (job_lane_) job_lane_->stop();
+}
+
+int ContextImpl::compile_window() const {
+  constexpr int kReady = 4;  // wait for the device, so that it does not wait
+  return compilers_.most() + kReady;
+}
+
+std::shared_ptr<Lane> ContextImpl::job_lane() {
+  const std::lock_guard lock(mutex_);
+  if (job_lane_) return job_lane_;
+  auto lane = std::make_shared<Lane>(compilers_, compile_window());
+  measurer_.post([lane] {
+    while (std::optional<Lane::Ready> ready = lane->take(nullptr)) lane->measure(std::move(*ready));
+  });
+  job_lane_ = std::move(lane);
+  return job_lane_;
+}
 
 bool no_gpu(const Error& error) noexcept { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
 

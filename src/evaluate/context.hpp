@@ -1,6 +1,8 @@
 // What a Context is inside.
 #pragma once
 
+#include "evaluate/threads.hpp"
+
 #include <ptxbench/evaluate.hpp>
 
 #include <map>
@@ -12,6 +14,8 @@
 
 namespace ptxbench {
 
+class Lane;
+
 // What "auto" takes where there is no GPU.
 inline constexpr std::string_view kDefaultEmulator = "emulator:h200";
 // There is none, or nothing to reach one with; a GPU that does not answer is another matter.
@@ -19,8 +23,8 @@ bool no_gpu(const Error& error) noexcept;
 
 class ContextImpl final : public Context {
  public:
-  ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers)
-      : options_(std::move(options)), workers_(std::move(workers)) {}
+  ContextImpl(ContextOptions options, std::shared_ptr<Workers> workers);
+  ~ContextImpl() override;
 
   const ContextOptions& options() const override { return options_; }
   Workers& workers() override { return *workers_; }
@@ -33,6 +37,15 @@ class ContextImpl final : public Context {
   std::optional<double> noise_floor(const std::string& key);
   void keep_noise_floor(const std::string& key, double value);
 
+  // Threads in which candidates are compiled ahead.
+  ThreadGroup& compilers() { return compilers_; }
+  // How many candidates are compiled ahead of the device at most.
+  int compile_window() const;
+  // Where jobs go; the first call starts the thread that measures them.
+  std::shared_ptr<Lane> job_lane();
+  // Whether the caller is called by one of the context's threads.
+  bool is_own_thread() const noexcept { return measurer_.is_own_thread() || compilers_.is_own_thread(); }
+
   // Every Context is one of these: only Context::create makes them.
   static ContextImpl& of(Context& context) { return static_cast<ContextImpl&>(context); }
 
@@ -44,6 +57,9 @@ class ContextImpl final : public Context {
   std::mutex mutex_;  // of what follows; never held over a call
   std::map<std::string, std::vector<std::uint8_t>> judge_cubins_;
   std::map<std::string, double> noise_floors_;
+  std::shared_ptr<Lane> job_lane_;
+  ThreadGroup compilers_;    // these go first
+  ThreadGroup measurer_{1};
 };
 
 }  // namespace ptxbench

@@ -1,6 +1,9 @@
 // One judgement: compile, verify, time, count; each stage's evidence is turned into the verdict by that stage's pure code.
+#include "evaluate/judge.hpp"
+#include "evaluate/python_reference.hpp"
+#include "evaluate/stored.hpp"
+
 #include "evaluate/check.hpp"
-#include "evaluate/context.hpp"
 #include "core/guard.hpp"
 
 #include "core/hash.hpp"
@@ -53,69 +56,28 @@ constexpr const char* kNotTimed = "the emulator does not measure time: it says w
 constexpr const char* kNotCounted =
     "only the first workload of a request is counted; the option count_workloads \"all\" counts every one";
 
-// What the request brings, made ready for one workload.
-struct Stages {
-  ContextImpl& context;
-  const Workload& workload;
-  const Judging& judging;
-  const EvaluateOptions& options;
-  const CancelToken& cancel;
-  std::uint64_t seed = 0;
-  bool count = false;  // this workload's instructions
-
-  int trials(const DeviceInfo& device) const { return options.trials.value_or(device.emulated ? 1 : 3); }
-  std::uint64_t run_deadline_ns(const DeviceInfo& device) const {
-    return options.run_deadline_ns.value_or(device.emulated ? 300'000'000'000 : 10'000'000'000);
+// The host's own, which are left alone once the request has been cancelled.
+class RequestCallbacks final : public HostCallbacks {
+ public:
+  explicit RequestCallbacks(const Stages& stages) : local_(stages.callbacks()), cancel_(stages.cancel) {}
+  Result<void> fill(const Workload& workload, std::uint64_t seed, int trial, std::span<HostTensor> inputs) override {
+    if (cancel_.triggered()) return cancelled();
+    return local_.fill(workload, seed, trial, inputs);
   }
-  InputKind inputs() const { return judging.inputs ? InputKind::callback : InputKind::random; }
-
-  // A Solution in the part of reference or baseline must compile: one that does not is the request's fault.
-  Result<Candidate> other(const SolutionChoice& choice, std::string_view part) const {
-    EvaluateOptions own = options;
-    own.constants = choice.constants;
-    PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
-                        compile_candidate(context, *choice.solution, workload, own, cancel));
-    if (compiled.verdict.status || compiled.verdict.outcome == Outcome::not_applicable) {
-      std::string why = compiled.verdict.outcome_reason;
-      for (const Finding& finding : compiled.verdict.findings)
-        if (finding.severity == Severity::error) why += (why.empty() ? "" : "; ") + finding.message;
-      for (const Diagnostic& d : compiled.verdict.compile.diagnostics)
-        if (d.severity == Severity::error) why += (why.empty() ? "" : "; ") + d.message;
-      return make_error(ErrorCode::invalid_argument,
-                        "the " + std::string(part) + " solution " + choice.solution->name + " cannot be used: " + why);
-    }
-    return Candidate{*choice.solution, choice.constants, std::move(compiled.compiled.modules)};
+  Result<void> compute(const Workload& workload, std::span<const HostTensor> inputs, std::span<HostTensor> outputs) override {
+    if (cancel_.triggered()) return cancelled();
+    return local_.compute(workload, inputs, outputs);
+  }
+  Result<std::vector<OutputCorrectness>> compare(const Workload& workload, std::span<const HostTensor> expected,
+                                                 std::span<const HostTensor> got) override {
+    if (cancel_.triggered()) return cancelled();
+    return local_.compare(workload, expected, got);
   }
 
-  Result<ReferenceSpec> reference() const {
-    ReferenceSpec spec;
-    if (const auto* choice = std::get_if<SolutionChoice>(&judging.reference)) {
-      spec.kind = ReferenceKind::solution;
-      PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "reference"));
-    } else if (std::holds_alternative<std::shared_ptr<Reference>>(judging.reference)) {
-      spec.kind = ReferenceKind::callback;
-    }
-    return spec;
-  }
-
-  Result<BaselineSpec> baseline() const {
-    BaselineSpec spec;
-    if (const auto* choice = std::get_if<SolutionChoice>(&judging.baseline)) {
-      spec.kind = BaselineKind::solution;
-      PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "baseline"));
-    } else if (const auto* fixed = std::get_if<FixedTime>(&judging.baseline)) {
-      spec.kind = BaselineKind::fixed_time;
-      spec.fixed_ns = fixed->ns;
-    } else if (std::holds_alternative<NoBaseline>(judging.baseline)) {
-      spec.kind = BaselineKind::none;
-    }
-    return spec;
-  }
-
-  LocalCallbacks callbacks() const {
-    const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference);
-    return {judging.inputs.get(), own != nullptr ? own->get() : nullptr, judging.own_comparator.get()};
-  }
+ private:
+  static Error cancelled() { return make_error(ErrorCode::cancelled, "cancelled"); }
+  LocalCallbacks local_;
+  const CancelToken& cancel_;
 };
 
 KernelNames kernel_names(const Verdict& verdict) {
@@ -173,24 +135,24 @@ Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& work
   return {};
 }
 
-Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
-                    const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+  const DeviceInfo& device = prepared.device;
   VerifyJob job;
   job.workload = stages.workload;
-  job.candidate = candidate;
+  job.candidate = prepared.candidate;
   job.seed = stages.seed;
   job.trials = stages.trials(device);
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
-  job.reference = reference;
-  job.comparator = stages.judging.comparator;
-  job.judge_cubin = judge;
+  job.reference = prepared.reference;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
+  job.judge_cubin = prepared.judge_cubin;
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
     job.small_sm_count = stages.options.small_sm_count;
     job.schedule_budget_ns = stages.options.schedule_budget_ns;
   }
-  LocalCallbacks callbacks = stages.callbacks();
+  RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
                       stages.context.workers().verify(device.id, job, callbacks, stages.cancel));
@@ -206,7 +168,7 @@ Result<void> verify(const Stages& stages, const DeviceInfo& device, const Candid
 // What a noise floor belongs to.
 std::string noise_key(const DeviceInfo& device, const Workload& workload, const TimeJob& job) {
   Hasher hasher;
-  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol);
+  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol).field(l2_state_name(job.l2));
   hasher.field(baseline_kind_name(job.baseline.kind));
   if (job.baseline.solution) {
     hasher.field(content_hash(job.baseline.solution->solution));
@@ -216,136 +178,239 @@ std::string noise_key(const DeviceInfo& device, const Workload& workload, const 
   return std::move(hasher).hex();
 }
 
-Result<void> time(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
-                  const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+  const DeviceInfo& device = prepared.device;
   TimeJob job;
   job.workload = stages.workload;
-  job.candidate = candidate;
-  PTXBENCH_TRY_ASSIGN(job.baseline, stages.baseline());
+  job.candidate = prepared.candidate;
+  if (prepared.baseline) {
+    job.baseline = *prepared.baseline;
+  } else {
+    PTXBENCH_TRY_ASSIGN(job.baseline, stages.baseline());
+  }
   job.seed = stages.seed;
   job.pairs = stages.options.pairs;
   job.budget_ns = stages.options.time_budget_ns;
   job.stop_if_slower_than = stages.options.stop_if_slower_than;
+  job.target_width = stages.options.target_width;
+  job.l2 = stages.options.l2;
   job.protocol = stages.options.protocol;
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
-  job.reference = reference;
-  job.comparator = stages.judging.comparator;
-  job.judge_cubin = judge;
+  job.reference = prepared.reference;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
+  job.judge_cubin = prepared.judge_cubin;
   const std::string key = noise_key(device, stages.workload, job);
   const std::optional<double> kept = stages.context.noise_floor(key);
-  job.noise = !kept && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
-  LocalCallbacks callbacks = stages.callbacks();
+  job.noise = !kept && job.protocol == kRigorous && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
+  RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const TimeEvidence evidence,
                       stages.context.workers().time(device.id, job, callbacks,
                                                     {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
   if (evidence.fault) PTXBENCH_TRY(not_sick(*evidence.fault));
   if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
-  compose_timing(evidence, verdict, kept);
+  compose_timing(evidence, verdict, kept, roofline(stages.workload, device, job.l2, evidence.gpu.max_sm_mhz));
   verdict.provenance.stages.push_back({"time", since(start)});
   return {};
 }
 
-Result<void> count(const Stages& stages, const DeviceInfo& device, const Candidate& candidate, const ReferenceSpec& reference,
-                   const std::vector<std::uint8_t>& judge, Verdict& verdict) {
+Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+  const DeviceInfo& device = prepared.device;
   CountJob job;
   job.workload = stages.workload;
-  job.candidate = candidate;
+  job.candidate = prepared.candidate;
   job.seed = stages.seed;
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
-  job.reference = reference;
-  job.comparator = stages.judging.comparator;
-  job.judge_cubin = judge;
-  LocalCallbacks callbacks = stages.callbacks();
+  job.reference = prepared.reference;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
+  job.judge_cubin = prepared.judge_cubin;
+  RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, candidate.modules, kernel_names(verdict), verdict);
+  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict);
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }
 
-Result<Verdict> judge(const Stages& stages, const Solution& solution) {
+}  // namespace
+
+int Stages::trials(const DeviceInfo& device) const { return options.trials.value_or(device.emulated ? 1 : 3); }
+
+std::uint64_t Stages::run_deadline_ns(const DeviceInfo& device) const {
+  return options.run_deadline_ns.value_or(device.emulated ? 300'000'000'000 : 10'000'000'000);
+}
+
+InputKind Stages::inputs() const { return judging.inputs ? InputKind::callback : InputKind::random; }
+
+Result<Candidate> Stages::other(const SolutionChoice& choice, std::string_view part) const {
+  EvaluateOptions own = options;
+  own.constants = choice.constants;
+  PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
+                      compile_candidate(context, *choice.solution, workload, own, cancel));
+  if (compiled.verdict.status || compiled.verdict.outcome == Outcome::not_applicable) {
+    std::string why = compiled.verdict.outcome_reason;
+    for (const Finding& finding : compiled.verdict.findings)
+      if (finding.severity == Severity::error) why += (why.empty() ? "" : "; ") + finding.message;
+    for (const Diagnostic& d : compiled.verdict.compile.diagnostics)
+      if (d.severity == Severity::error) why += (why.empty() ? "" : "; ") + d.message;
+    return make_error(ErrorCode::invalid_argument,
+                      "the " + std::string(part) + " solution " + choice.solution->name + " cannot be used: " + why);
+  }
+  return Candidate{*choice.solution, choice.constants, std::move(compiled.compiled.modules)};
+}
+
+Result<ReferenceSpec> Stages::reference() const {
+  ReferenceSpec spec;
+  if (const auto* choice = std::get_if<SolutionChoice>(&judging.reference)) {
+    spec.kind = ReferenceKind::solution;
+    PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "reference"));
+  } else if (std::holds_alternative<std::shared_ptr<Reference>>(judging.reference)) {
+    spec.kind = ReferenceKind::callback;
+  }
+  return spec;
+}
+
+Result<BaselineSpec> Stages::baseline() const {
+  BaselineSpec spec;
+  if (const auto* choice = std::get_if<SolutionChoice>(&judging.baseline)) {
+    spec.kind = BaselineKind::solution;
+    PTXBENCH_TRY_ASSIGN(spec.solution, other(*choice, "baseline"));
+  } else if (const auto* fixed = std::get_if<FixedTime>(&judging.baseline)) {
+    spec.kind = BaselineKind::fixed_time;
+    spec.fixed_ns = fixed->ns;
+  } else if (std::holds_alternative<NoBaseline>(judging.baseline)) {
+    spec.kind = BaselineKind::none;
+  }
+  return spec;
+}
+
+LocalCallbacks Stages::callbacks() const {
+  const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference);
+  return {judging.inputs.get(), own != nullptr ? own->get() : nullptr, judging.own_comparator.get()};
+}
+
+Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
   PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
                       compile_candidate(stages.context, solution, stages.workload, options, stages.cancel));
-  Verdict verdict = std::move(compiled.verdict);
+  Prepared out;
+  out.closed = true;
+  out.verdict = std::move(compiled.verdict);
+  Verdict& verdict = out.verdict;
   verdict.provenance.seed = stages.seed;
   if (verdict.status || verdict.outcome == Outcome::not_applicable) {
     close_blocks(stages, verdict, verdict.status ? "the candidate does not compile" : "the plan does not apply to this workload");
-    return verdict;
+    return out;
   }
   if (!options.verify) {
     not_run(verdict, options, "verification was not requested");
-    return verdict;
+    return out;
   }
   const Result<DeviceInfo> device = stages.context.device();
   if (!device) {
     // Only the absence of a device is a fact about the machine that a verdict can state; anything else is an Error.
     if (device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit) return device.error();
     not_run(verdict, options, "no device: " + device.error().to_string());
-    return verdict;
+    return out;
   }
   if (device->arch != verdict.compile.arch) {
     not_run(verdict, options, "it was compiled for " + verdict.compile.arch + ", and " + device->id + " (" + device->name +
                                   ") is " + device->arch);
-    return verdict;
+    return out;
   }
+  out.closed = false;
+  out.device = *device;
   verdict.provenance.device = device->id;
   verdict.provenance.device_name = device->name;
-  if (stages.count && !device->emulated) stages.context.workers().prepare_count();  // started meanwhile
   for (const auto& version : device->versions) verdict.provenance.versions.push_back(version);
-
-  std::vector<std::uint8_t> judge_cubin;
   if (!device->emulated) {
-    PTXBENCH_TRY_ASSIGN(judge_cubin, stages.context.judge_cubin(device->arch, stages.cancel));
+    PTXBENCH_TRY_ASSIGN(out.judge_cubin, stages.context.judge_cubin(device->arch, stages.cancel));
   }
-  PTXBENCH_TRY_ASSIGN(const ReferenceSpec reference, stages.reference());
-  const Candidate candidate{solution, options.constants, std::move(compiled.compiled.modules)};
-  PTXBENCH_TRY(verify(stages, *device, candidate, reference, judge_cubin, verdict));
-  if (device->emulated) {
+  PTXBENCH_TRY_ASSIGN(out.reference, stages.reference());
+  if (ahead && options.time && !device->emulated) {
+    PTXBENCH_TRY_ASSIGN(out.baseline, stages.baseline());
+  }
+  out.candidate = Candidate{solution, options.constants, std::move(compiled.compiled.modules)};
+  return out;
+}
+
+Result<Verdict> measure(const Stages& stages, Prepared prepared) {
+  if (prepared.closed) return std::move(prepared.verdict);
+  Verdict verdict = std::move(prepared.verdict);
+  if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count();  // started meanwhile
+  PTXBENCH_TRY(verify(stages, prepared, verdict));
+  if (prepared.device.emulated) {
     // Verification has counted; nothing here measures time.
     if (verdict.outcome == Outcome::not_run) close_blocks(stages, verdict, verdict.outcome_reason);
-    if (options.time && verdict.timing.state == Availability::not_requested) {
+    if (stages.options.time && verdict.timing.state == Availability::not_requested) {
       verdict.timing.state = Availability::unavailable;
       verdict.timing.reason = kNotTimed;
     }
     close_blocks(stages, verdict, "the candidate did not pass verification");
     return verdict;
   }
-  if (verdict.status == Status::passed && options.time)
-    PTXBENCH_TRY(time(stages, *device, candidate, reference, judge_cubin, verdict));
-  const bool timed_well = verdict.status == Status::passed;
-  if (timed_well && stages.count) PTXBENCH_TRY(count(stages, *device, candidate, reference, judge_cubin, verdict));
+  if (verdict.status == Status::passed && stages.options.time) PTXBENCH_TRY(time(stages, prepared, verdict));
+  if (verdict.status == Status::passed && stages.count) PTXBENCH_TRY(count(stages, prepared, verdict));
   close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
                                                                                      : "the candidate failed in a timed run");
   return verdict;
 }
 
-Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
-                       const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
+bool counts(const EvaluateOptions& options, std::size_t index) noexcept {
+  return options.count && (options.count_workloads == CountScope::all || index == 0);
+}
+
+namespace {
+
+// Stored tensors and Python references are callbacks like a host's own.
+Judging serve(const Judging& judging, std::span<const Workload> workloads) {
+  Judging served = judging;
+  if (served.inputs == nullptr && std::any_of(workloads.begin(), workloads.end(), has_stored_inputs))
+    served.inputs = make_stored_inputs(judging.data_root);
+  const bool golden = std::holds_alternative<GoldenReference>(judging.reference) ||
+                      (std::holds_alternative<NativeReference>(judging.reference) &&
+                       !has_native_reference(*workloads[0].definition) &&
+                       std::all_of(workloads.begin(), workloads.end(), has_golden_outputs));
+  if (golden) served.reference = make_golden_reference(judging.data_root);
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python);
+  return served;
+}
+
+}  // namespace
+
+Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
+                               const EvaluateOptions& options) {
   PTXBENCH_TRY(check_options(options));
   PTXBENCH_TRY(check_request(solution, workloads, judging, options));
-  Evaluation evaluation;
-  evaluation.solution = solution.name;
-  evaluation.solution_hash = content_hash(solution);
-  evaluation.definition = workloads[0].definition->name;
-  std::uint64_t seed = 0;
+  Begun begun;
+  begun.judging = serve(judging, workloads);
+  begun.evaluation.solution = solution.name;
+  begun.evaluation.solution_hash = content_hash(solution);
+  begun.evaluation.definition = workloads[0].definition->name;
   if (options.seed) {
-    seed = *options.seed;
+    begun.seed = *options.seed;
   } else {
-    PTXBENCH_TRY_ASSIGN(seed, random_seed());
+    PTXBENCH_TRY_ASSIGN(begun.seed, random_seed());
   }
-  for (const Workload& workload : workloads) {
+  return begun;
+}
+
+namespace {
+
+Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
+                       const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
+  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options));
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
-    const bool count = options.count && (options.count_workloads == CountScope::all || &workload == &workloads.front());
-    const Stages stages{ContextImpl::of(context), workload, judging, options, cancel, seed, count};
-    PTXBENCH_TRY_ASSIGN(Verdict verdict, judge(stages, solution));
-    evaluation.verdicts.push_back(std::move(verdict));
+    const Stages stages{ContextImpl::of(context), workloads[i], begun.judging, options, cancel, begun.seed, counts(options, i)};
+    PTXBENCH_TRY_ASSIGN(Prepared prepared, prepare(stages, solution, false));
+    PTXBENCH_TRY_ASSIGN(Verdict verdict, measure(stages, std::move(prepared)));
+    begun.evaluation.verdicts.push_back(std::move(verdict));
   }
-  return evaluation;
+  return std::move(begun.evaluation);
 }
 
 }  // namespace
