@@ -79,7 +79,8 @@ bool HappensBefore::knows(std::uint32_t w, int lane, const Event& e) const {
     // Program order.
     if (e.kind == Kind::whole) return true;
     if (e.kind == Kind::access && (lane < 0 || e.lane == static_cast<unsigned>(lane))) return true;
-    if (e.kind == Kind::copy && (lane < 0 || e.lane == static_cast<unsigned>(lane)) && e.number <= t.copies[e.lane])
+    if (e.kind == Kind::copy && (lane < 0 || e.lane == static_cast<unsigned>(lane)) &&
+        e.number <= t.copies[e.lane])
       return true;
   }
   if (covers(t.base, e)) return true;
@@ -92,7 +93,8 @@ bool HappensBefore::knows_roughly(std::uint32_t w, const Event& e) const {
   const Threads& t = threads_[w];
   if (e.index == w && e.kind != Kind::async) {
     if (e.kind != Kind::copy) return true;
-    return std::any_of(t.copies.begin(), t.copies.end(), [&](std::uint32_t done) { return done >= e.number; });
+    return std::any_of(t.copies.begin(), t.copies.end(),
+                       [&](std::uint32_t done) { return done >= e.number; });
   }
   Event whole = e;
   const auto rough = [&](const Clock& c) {
@@ -158,7 +160,8 @@ void HappensBefore::arrive(const WaitKey& key, const Warp& warp, Mask lanes, boo
   }
 }
 
-void HappensBefore::arrive_copies(const WaitKey& key, std::uint32_t warp, unsigned lane, std::uint32_t group) {
+void HappensBefore::arrive_copies(const WaitKey& key, std::uint32_t warp, unsigned lane,
+                                  std::uint32_t group) {
   joined(barriers_[barrier(key)].under_way.copies, warp, {0, group, Mask{1} << lane});
 }
 
@@ -195,7 +198,8 @@ void HappensBefore::copies_done(std::uint32_t warp, unsigned lane, std::uint32_t
 void HappensBefore::fence(const Warp& warp, Mask lanes, bool acquires, bool releases) {
   const std::uint32_t w = number_of(warp);
   Threads& t = threads_[w];
-  if (acquires && (t.pending.lanes & lanes) != 0) acquire(w, t.pending.lanes & lanes, warp.live, t.pending.clock);
+  if (acquires && (t.pending.lanes & lanes) != 0)
+    acquire(w, t.pending.lanes & lanes, warp.live, t.pending.clock);
   if (releases) {
     if ((t.released.lanes & ~lanes) == 0) t.released.clock.clear();
     t.released.lanes |= lanes;

@@ -1,10 +1,11 @@
 // What each thread of a cluster knows of the accesses of the others, by the rules of the memory consistency
-// model: release and acquire patterns, barriers, fences. An access happens before another where the thread of the
-// second one knows of the first.
+// model: release and acquire patterns, barriers, fences. An access happens before another where the thread of
+// the second one knows of the first.
 //
 // Clocks are kept by warp. What a warp's lanes know together is one clock; what some of them know besides
-// (an elected lane that waits alone) is kept apart until bar.warp.sync or a barrier brings them together. Where something has to
-// be rounded, it is rounded towards "known": what is not known here is not ordered on the card.
+// (an elected lane that waits alone) is kept apart until bar.warp.sync or a barrier brings them together.
+// Where something has to be rounded, it is rounded towards "known": what is not known here is not ordered on
+// the card.
 #pragma once
 
 #include "emulator/machine.hpp"
@@ -35,10 +36,11 @@ class HappensBefore {
   };
   // Something that may be known.
   enum class Kind : std::uint8_t {
-    access,     // number `number` of lane `lane` of warp `index`
-    whole,      // the same of several lanes at once
-    copy,       // a cp.async of that lane, in its group `number` (from 1 on)
-    async,      // what an asynchronous operation wrote that signals barrier `index` in its phase `number` (from 0 on)
+    access,  // number `number` of lane `lane` of warp `index`
+    whole,   // the same of several lanes at once
+    copy,    // a cp.async of that lane, in its group `number` (from 1 on)
+    async,  // what an asynchronous operation wrote that signals barrier `index` in its phase `number` (from 0
+            // on)
   };
   struct Event {
     Kind kind = Kind::access;
@@ -60,8 +62,9 @@ class HappensBefore {
   // The same, if all lanes of each warp were one: what is known so is wanting a bar.warp.sync only.
   bool knows_roughly(std::uint32_t warp, const Event& event) const;
 
-  // Lanes @p lanes of @p warp arrive at a barrier (of any kind), or wait there and go on. A relaxed arrival tells
-  // what the last releasing fence covered; what a relaxed wait learns is known from the next acquiring fence on.
+  // Lanes @p lanes of @p warp arrive at a barrier (of any kind), or wait there and go on. A relaxed arrival
+  // tells what the last releasing fence covered; what a relaxed wait learns is known from the next acquiring
+  // fence on.
   void arrive(const WaitKey& key, const Warp& warp, Mask lanes, bool relaxed);
   void wait(const WaitKey& key, const Warp& warp, Mask lanes, bool relaxed);
   // @p exited: threads that have exited count as having come.
@@ -90,9 +93,9 @@ class HappensBefore {
   struct Threads {  // of one warp
     std::uint32_t accesses = 0;
     Clock base;
-    std::vector<Part> parts;  // beside it
-    Part released;            // at the last releasing fence
-    Part pending;             // from relaxed reads and waits, for an acquiring fence
+    std::vector<Part> parts;                     // beside it
+    Part released;                               // at the last releasing fence
+    Part pending;                                // from relaxed reads and waits, for an acquiring fence
     std::array<std::uint32_t, kLanes> copies{};  // groups of cp.async that a lane has waited for
   };
   struct Barrier {

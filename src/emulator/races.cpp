@@ -30,7 +30,8 @@ PTXBENCH_CLONES
 bool all_within(const std::uint32_t* who, const std::uint32_t* stamps, std::uint32_t count, std::uint32_t by,
                 std::uint32_t limit) {
   std::uint32_t bad = 0;
-  for (std::uint32_t i = 0; i < count; ++i) bad |= (who[i] ^ by) | static_cast<std::uint32_t>(stamps[i] > limit);
+  for (std::uint32_t i = 0; i < count; ++i)
+    bad |= (who[i] ^ by) | static_cast<std::uint32_t>(stamps[i] > limit);
   return bad == 0;
 }
 PTXBENCH_CLONES
@@ -54,7 +55,8 @@ void Races::reset(const Cluster& cluster) {
   ++generation_;
   off_ = false;
   pages_.resize(cluster.ctas.size());
-  for (std::size_t r = 0; r < pages_.size(); ++r) pages_[r].resize((cluster.ctas[r]->shared.size() >> kPageBits) + 1);
+  for (std::size_t r = 0; r < pages_.size(); ++r)
+    pages_[r].resize((cluster.ctas[r]->shared.size() >> kPageBits) + 1);
   logs_.resize(order.warps());
   made_.clear();
   copied_.clear();
@@ -102,7 +104,8 @@ Races::Page& Races::page(const Cta& where, std::uint32_t offset, unsigned shift)
 void Races::log(std::uint32_t warp, std::uint32_t number, std::uint32_t op) {
   constexpr std::size_t kMost = 1 << 14;
   std::vector<std::uint32_t>& ops = logs_[warp].ops;
-  if (ops.size() <= number && ops.size() < kMost) ops.resize(std::max<std::size_t>(64, 2 * ops.size()), UINT32_MAX);
+  if (ops.size() <= number && ops.size() < kMost)
+    ops.resize(std::max<std::size_t>(64, 2 * ops.size()), UINT32_MAX);
   ops[number & (ops.size() - 1)] = op;
 }
 
@@ -142,7 +145,8 @@ Event Races::event_of(std::uint32_t who, std::uint32_t stamp) {
 }
 
 // What was written in a cell before the access that begins now.
-void Races::after_write(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp) {
+void Races::after_write(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who,
+                        std::uint32_t stamp) {
   if (stamp == 0 || (d.strong && (stamp & kStrongBit) != 0)) return;
   if (order.knows(d.warp, d.lane, event_of(who, stamp))) return;
   // Another lane of the same instruction.
@@ -150,7 +154,8 @@ void Races::after_write(const Doing& d, Cta& where, std::uint32_t offset, std::u
   race(d, where, offset, who, stamp, true);
 }
 
-void Races::after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell) {
+void Races::after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t page_offset,
+                        std::uint32_t cell) {
   const std::uint32_t offset = page_offset + (cell << p.shift);
   after_write(d, where, offset, p.who[cell], p.stamps[cell]);
   if (!p.strong.empty()) after_write(d, where, offset, p.strong_who[cell], p.strong[cell]);
@@ -158,7 +163,8 @@ void Races::after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t
 
 void Races::after_writes(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
                          std::uint32_t count, unsigned lane, unsigned lane_shift) {
-  const auto look = [&](const std::vector<std::uint32_t>& all_who, const std::vector<std::uint32_t>& all_stamps) {
+  const auto look = [&](const std::vector<std::uint32_t>& all_who,
+                        const std::vector<std::uint32_t>& all_stamps) {
     const std::uint32_t* const who = all_who.data() + first;
     const std::uint32_t* const stamps = all_stamps.data() + first;
     if (all_within(who, stamps, count, who[0], limit(d.warp, who[0]))) return;
@@ -194,12 +200,13 @@ void Races::after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_
   }
 }
 
-void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count, unsigned lane,
-                   unsigned lane_shift) {
+void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count,
+                   unsigned lane, unsigned lane_shift) {
   if (lane_shift == 31) {
     // Several lanes of one instruction that write the same bytes count as one.
     for (std::uint32_t i = 0; i < count; ++i) {
-      const bool again = stamps[i] != 0 && index_of(who[i]) == d.warp && number_of(stamps[i]) == number_of(d.stamp) &&
+      const bool again = stamps[i] != 0 && index_of(who[i]) == d.warp &&
+                         number_of(stamps[i]) == number_of(d.stamp) &&
                          (kind_of(who[i]) == Kind::access || kind_of(who[i]) == Kind::whole);
       who[i] = again && kind_of(d.who) == Kind::access ? who_of(Kind::whole, d.warp) : d.who;
       stamps[i] = d.stamp | lane;
@@ -213,8 +220,8 @@ void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, st
 }
 
 // Cells [first, first + count); lane @p lane + (i >> lane_shift) accesses number i of them.
-void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first, std::uint32_t count,
-                  unsigned lane, unsigned lane_shift) {
+void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first,
+                  std::uint32_t count, unsigned lane, unsigned lane_shift) {
   after_writes(d, where, p, page_offset, first, count, lane, lane_shift);
   // A strong write counts among the reads too: it races with ordinary writes only.
   if (d.access == Access::read || d.strong) {
@@ -261,7 +268,8 @@ void Races::own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access 
   for (std::uint32_t at = lanes.low; at < end;) {
     Page& p = page(x.cta, at, shift);
     const std::uint32_t in_page = at & (kPage - 1), n = std::min(kPage - in_page, end - at);
-    range(d, x.cta, p, at - in_page, in_page >> p.shift, n >> p.shift, (at - lanes.low) >> wide, wide - p.shift);
+    range(d, x.cta, p, at - in_page, in_page >> p.shift, n >> p.shift, (at - lanes.low) >> wide,
+          wide - p.shift);
     at += n;
   }
 }
@@ -311,8 +319,8 @@ void Races::one(const Exec& x, int lane, const Place& place, unsigned bytes, Acc
 // --- asynchronous operations
 // ----------------------------------------------------------------------------------
 
-void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, const Cta& owner,
-                        std::uint32_t barrier, bool reduces) {
+void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
+                        const Cta& owner, std::uint32_t barrier, bool reduces) {
   if (full() || agent.site.warp < 0) return;
   const std::uint32_t number =
       order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), barrier});
@@ -357,7 +365,8 @@ void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, st
   }
 }
 
-void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, std::uint32_t group) {
+void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
+                       std::uint32_t group) {
   if (full() || agent.site.warp < 0) return;
   Doing d;
   d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
@@ -394,7 +403,8 @@ void Races::async_read(const Agent& agent, Cta& where, std::uint32_t offset, std
   }
 }
 
-void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks, int count) {
+void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks,
+                       int count) {
   if (full()) return;
   Doing d;
   d.lane = -1;
@@ -412,7 +422,8 @@ void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, cons
       for (std::uint32_t w = 4 * group; w < 4 * group + 4; ++w) {
         d.warp = order.number_of(where.rank, w);
         d.who = who_of(Kind::access, d.warp);
-        if (good_stamp > limit(d.warp, good_who) || !p.strong.empty()) after_write(d, where, p, chunks[i] - in_page, cell);
+        if (good_stamp > limit(d.warp, good_who) || !p.strong.empty())
+          after_write(d, where, p, chunks[i] - in_page, cell);
       }
     }
   }
@@ -451,8 +462,7 @@ void Races::barrier_used(const Agent& agent, const Cta& owner, std::uint32_t off
   Site site = agent.site;
   site.op = made.op;
   site.warp = static_cast<std::int32_t>(index_of(made.who) % owner.warps.size());
-  site.cta = static_cast<std::int64_t>(
-      cluster_->ctas[index_of(made.who) / owner.warps.size()]->linear_id);
+  site.cta = static_cast<std::int64_t>(cluster_->ctas[index_of(made.who) / owner.warps.size()]->linear_id);
   const bool lanes_only = order.knows_roughly(warp, event);
   found(d, made.op, lanes_only,
         "uses " + mbarrier_name(owner, offset) + ", which " + who_at(*agent.grid.kernel, site) +
@@ -484,9 +494,11 @@ void Races::found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::
   const std::pair<std::uint32_t, std::uint32_t> pair(d.site.op, other_op);
   if (std::find(seen_.begin(), seen_.end(), pair) != seen_.end()) return;
   seen_.push_back(pair);
-  text += lanes_only ? ": lanes of one warp are ordered by bar.warp.sync (__syncwarp), or by a barrier of the CTA, and "
-                       "there is none between them"
-                     : ": no barrier, and no release and acquire, between them";
+  text +=
+      lanes_only
+          ? ": lanes of one warp are ordered by bar.warp.sync (__syncwarp), or by a barrier of the CTA, and "
+            "there is none between them"
+          : ": no barrier, and no release and acquire, between them";
   d.run->remark(true, "shared_memory_race", d.site, std::move(text));
 }
 
@@ -516,18 +528,21 @@ void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t
   const Site other = site_of(by, stamp);
   if (std::find(seen_.begin(), seen_.end(), std::pair(d.site.op, other.op)) != seen_.end()) return;
   const bool lanes_only = order.knows_roughly(d.warp, event);
-  std::string text = std::string(d.access == Access::read ? "reads" : d.access == Access::write ? "writes" : "updates") +
-                     " shared memory at " + shared_place(where, offset) + " of CTA " + std::to_string(where.linear_id) +
-                     ", which ";
+  std::string text = std::string(d.access == Access::read    ? "reads"
+                                 : d.access == Access::write ? "writes"
+                                                             : "updates") +
+                     " shared memory at " + shared_place(where, offset) + " of CTA " +
+                     std::to_string(where.linear_id) + ", which ";
   const Grid& grid = *d.grid;
   if (event.kind == Kind::async) {
     const WaitKey& key = order.key_of(event.index);
-    text += "an asynchronous operation of " + who_at(*grid.kernel, other) + " writes, and no wait for phase " +
-            std::to_string(event.number) + " of " + mbarrier_name(*cluster_->ctas[key.cta], key.address) +
-            ", which it signals, comes before this";
+    text += "an asynchronous operation of " + who_at(*grid.kernel, other) +
+            " writes, and no wait for phase " + std::to_string(event.number) + " of " +
+            mbarrier_name(*cluster_->ctas[key.cta], key.address) + ", which it signals, comes before this";
   } else if (event.kind == Kind::copy) {
     text += "a cp.async of " + who_at(*grid.kernel, other) +
-            " writes, and no cp.async.wait_group for it comes before this (in that thread, with a barrier behind it)";
+            " writes, and no cp.async.wait_group for it comes before this (in that thread, with a barrier "
+            "behind it)";
   } else {
     text += who_at(*grid.kernel, other) + (was_write ? " writes" : " reads") + ", and nothing orders the two";
   }

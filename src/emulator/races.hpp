@@ -1,11 +1,11 @@
-// A detector of data races in shared memory. Two accesses of different threads to the same byte, at least one of them a
-// write, not both strong (atomics, volatile, relaxed, acquire, release), must be ordered by what the threads did: a barrier,
-// an mbarrier, a fence with a flag, bar.warp.sync (happens_before.hpp). It does not depend on what the schedule
-// made of it.
+// A detector of data races in shared memory. Two accesses of different threads to the same byte, at least one
+// of them a write, not both strong (atomics, volatile, relaxed, acquire, release), must be ordered by what
+// the threads did: a barrier, an mbarrier, a fence with a flag, bar.warp.sync (happens_before.hpp). It does
+// not depend on what the schedule made of it.
 //
-// For each cell of shared memory it remembers the last write, and the last read of each warp. Cells have 16 bytes where no access
-// is smaller, else as many as the smallest has, page by page: no byte shares a cell with one that another
-// thread accesses on its own.
+// For each cell of shared memory it remembers the last write, and the last read of each warp. Cells have 16
+// bytes where no access is smaller, else as many as the smallest has, page by page: no byte shares a cell
+// with one that another thread accesses on its own.
 #pragma once
 
 #include "emulator/happens_before.hpp"
@@ -26,7 +26,8 @@ class Races {
   void reset(const Cluster& cluster);
   HappensBefore order;
 
-  // Accesses of an instruction, before it writes. Lanes of x.mask in their own CTA's memory; @p bytes is a power of two.
+  // Accesses of an instruction, before it writes. Lanes of x.mask in their own CTA's memory; @p bytes is a
+  // power of two.
   void own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access access);
   // Lanes of x.mask at places of their own; those that lie not in shared memory are left out.
   void scattered(const Exec& x, const Place place[kLanes], unsigned bytes, Access access);
@@ -34,14 +35,17 @@ class Races {
   void one_by_one(const Exec& x);
   void one(const Exec& x, int lane, const Place& place, unsigned bytes, Access access);
 
-  // Of asynchronous operations, issued by agent.site. One that signals the mbarrier at @p barrier of @p owner:
-  void async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, const Cta& owner,
-                   std::uint32_t barrier, bool reduces);
+  // Of asynchronous operations, issued by agent.site. One that signals the mbarrier at @p barrier of @p
+  // owner:
+  void async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
+                   const Cta& owner, std::uint32_t barrier, bool reduces);
   // A cp.async of the lane's group @p group (from 1 on).
-  void copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes, std::uint32_t group);
+  void copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
+                  std::uint32_t group);
   void async_read(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
   // Of a wgmma: chunks of 16 bytes.
-  void wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks, int count);
+  void wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks,
+                  int count);
 
   // An mbarrier object is initialised; it is used.
   void barrier_made(const Agent& agent, const Cta& owner, std::uint32_t offset);
@@ -60,25 +64,25 @@ class Races {
   struct Page {
     std::uint32_t generation = 0;
     unsigned shift = kLargest;
-    std::vector<std::uint32_t> who, stamps;  // by cell: last ordinary write
+    std::vector<std::uint32_t> who, stamps;         // by cell: last ordinary write
     std::vector<std::uint32_t> strong_who, strong;  // the same of strong ones; empty where there were none
-    std::vector<Reads> reads;                // by warp of the cluster; empty where it has read nothing
-    std::vector<std::uint32_t> readers;      // warps that have read here
+    std::vector<Reads> reads;                       // by warp of the cluster; empty where it has read nothing
+    std::vector<std::uint32_t> readers;             // warps that have read here
     std::uint32_t cells() const { return kPage >> shift; }
   };
   // Who accesses, and what.
   struct Doing {
-    std::uint32_t who = 0;      // of the access, as a cell remembers it
-    std::uint32_t stamp = 0;    // without the lane
+    std::uint32_t who = 0;    // of the access, as a cell remembers it
+    std::uint32_t stamp = 0;  // without the lane
     std::uint32_t warp = 0;
-    int lane = -1;              // -1: all of the warp's
+    int lane = -1;  // -1: all of the warp's
     Access access = Access::read;
     bool strong = false;
     const Exec* storing = nullptr;  // a plain st
     Run* run = nullptr;
     const Grid* grid = nullptr;
     Site site;
-    std::uint32_t starts = 0;   // offset of what the lane accesses
+    std::uint32_t starts = 0;  // offset of what the lane accesses
   };
   struct Log {  // ops of a warp's last accesses, by number modulo the size
     std::vector<std::uint32_t> ops;
@@ -96,8 +100,8 @@ class Races {
   static void refine(Page& p, unsigned shift);
   Doing begin(const Exec& x, Access access);
   void lane_touches(Doing& d, Cta& where, std::uint32_t offset, std::uint32_t bytes);
-  void range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first, std::uint32_t count,
-             unsigned lane, unsigned lane_shift);
+  void range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first,
+             std::uint32_t count, unsigned lane, unsigned lane_shift);
   // The highest stamp of a write by @p who that all lanes of warp @p warp know of.
   std::uint32_t limit(std::uint32_t warp, std::uint32_t who) const;
   void after_write(const Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t cell);
@@ -105,11 +109,12 @@ class Races {
   // All of the cells' writes before: what is not known to all lanes of the warp is looked at.
   void after_writes(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
                     std::uint32_t count, unsigned lane, unsigned lane_shift);
-  static void record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count, unsigned lane,
-                     unsigned lane_shift);
+  static void record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count,
+                     unsigned lane, unsigned lane_shift);
   void after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_offset, std::uint32_t first,
                    std::uint32_t count, unsigned lane, unsigned lane_shift);
-  void race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp, bool was_write);
+  void race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp,
+            bool was_write);
   void found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::string text);
   static HappensBefore::Event event_of(std::uint32_t who, std::uint32_t stamp);
   Site site_of(std::uint32_t who, std::uint32_t stamp) const;
@@ -120,10 +125,10 @@ class Races {
   const Cluster* cluster_ = nullptr;
   std::uint32_t generation_ = 0;
   bool off_ = false;
-  std::vector<std::vector<Page>> pages_;   // by rank
-  std::vector<Log> logs_;                  // by warp
-  std::vector<Made> made_;                 // by barrier
-  std::vector<std::vector<Copied>> copied_;  // by barrier
+  std::vector<std::vector<Page>> pages_;                       // by rank
+  std::vector<Log> logs_;                                      // by warp
+  std::vector<Made> made_;                                     // by barrier
+  std::vector<std::vector<Copied>> copied_;                    // by barrier
   std::vector<std::pair<std::uint32_t, std::uint32_t>> seen_;  // pairs of ops
   std::uint32_t one_number_ = 0;
 };
