@@ -3,6 +3,7 @@
 #include "emulator/access.hpp"
 #include "emulator/clones.hpp"
 #include "emulator/mbarrier.hpp"
+#include "emulator/op_lanes.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
 #include "emulator/text.hpp"
@@ -39,6 +40,17 @@ bool all_up_to(const std::uint32_t* stamps, std::uint32_t count, std::uint32_t l
   std::uint32_t bad = 0;
   for (std::uint32_t i = 0; i < count; ++i) bad |= static_cast<std::uint32_t>(stamps[i] > limit);
   return bad == 0;
+}
+
+// Of lanes @p distance to 31: whether the lane lies @p by bytes behind the one @p distance lanes before.
+PTXBENCH_CLONES
+void compare_steps(const std::uint32_t* offset, unsigned distance, std::uint32_t by, std::uint8_t* flags) {
+  for (unsigned i = distance; i < kLanes; ++i) flags[i] = offset[i] - offset[i - distance] == by ? 1 : 0;
+}
+Mask steps(const std::uint32_t* offset, unsigned distance, std::uint32_t by) {
+  alignas(64) std::uint8_t flags[kLanes] = {};
+  compare_steps(offset, distance, by, flags);
+  return pack_bits(flags);
 }
 
 unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(__builtin_ctz(power)); }
@@ -167,7 +179,8 @@ void Races::after_writes(Doing& d, Cta& where, const Page& p, std::uint32_t page
                         const std::vector<std::uint32_t>& all_stamps) {
     const std::uint32_t* const who = all_who.data() + first;
     const std::uint32_t* const stamps = all_stamps.data() + first;
-    if (all_within(who, stamps, count, who[0], limit(d.warp, who[0]))) return;
+    const std::uint32_t known = limit(d.warp, who[0]);
+    if (count == 1 ? stamps[0] <= known : all_within(who, stamps, count, who[0], known)) return;
     std::uint32_t good_who = UINT32_MAX, good = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       if (who[i] != good_who) good_who = who[i], good = limit(d.warp, good_who);
@@ -202,14 +215,14 @@ void Races::after_reads(Doing& d, Cta& where, const Page& p, std::uint32_t page_
 
 void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, std::uint32_t count,
                    unsigned lane, unsigned lane_shift) {
-  if (lane_shift == 31) {
+  if (d.repeats) {
     // Several lanes of one instruction that write the same bytes count as one.
     for (std::uint32_t i = 0; i < count; ++i) {
       const bool again = stamps[i] != 0 && index_of(who[i]) == d.warp &&
                          number_of(stamps[i]) == number_of(d.stamp) &&
                          (kind_of(who[i]) == Kind::access || kind_of(who[i]) == Kind::whole);
       who[i] = again && kind_of(d.who) == Kind::access ? who_of(Kind::whole, d.warp) : d.who;
-      stamps[i] = d.stamp | lane;
+      stamps[i] = d.stamp | (lane + (i >> lane_shift));
     }
     return;
   }
@@ -219,20 +232,25 @@ void Races::record(const Doing& d, std::uint32_t* who, std::uint32_t* stamps, st
   }
 }
 
+// The stamps of the reads of d.warp, which reads there now.
+std::uint32_t* Races::reads_of(const Doing& d, Page& p) {
+  Reads& r = p.reads[d.warp];
+  if (r.last == 0) {
+    p.readers.push_back(d.warp);
+    if (r.stamps.size() != p.cells()) r.stamps.assign(p.cells(), 0);
+  }
+  r.last = number_of(d.stamp);
+  return r.stamps.data();
+}
+
 // Cells [first, first + count); lane @p lane + (i >> lane_shift) accesses number i of them.
 void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first,
                   std::uint32_t count, unsigned lane, unsigned lane_shift) {
   after_writes(d, where, p, page_offset, first, count, lane, lane_shift);
   // A strong write counts among the reads too: it races with ordinary writes only.
   if (d.access == Access::read || d.strong) {
-    Reads& r = p.reads[d.warp];
     if (d.access != Access::read) after_reads(d, where, p, page_offset, first, count, lane, lane_shift);
-    if (r.last == 0) {
-      p.readers.push_back(d.warp);
-      if (r.stamps.size() != p.cells()) r.stamps.assign(p.cells(), 0);
-    }
-    r.last = number_of(d.stamp);
-    std::uint32_t* const to = r.stamps.data() + first;
+    std::uint32_t* const to = reads_of(d, p) + first;
     for (std::uint32_t i = 0; i < count; ++i) to[i] = d.stamp | (lane + (i >> lane_shift));
     if (d.access == Access::read) return;
     if (p.strong.empty()) {
@@ -246,31 +264,70 @@ void Races::range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std:
   record(d, p.who.data() + first, p.stamps.data() + first, count, lane, lane_shift);
 }
 
+// Lanes from @p lane on, one behind the other from @p offset on.
+void Races::run(Doing& d, Cta& where, std::uint32_t offset, unsigned each, unsigned count, unsigned lane) {
+  d.starts = offset;
+  d.first = lane;
+  const unsigned wide = log2_of(each), shift = std::min(wide, kLargest);
+  const std::uint32_t end = offset + each * count;
+  for (std::uint32_t at = offset; at < end;) {
+    Page& p = page(where, at, shift);
+    const std::uint32_t in_page = at & (kPage - 1), n = std::min(kPage - in_page, end - at);
+    range(d, where, p, at - in_page, in_page >> p.shift, n >> p.shift, lane + ((at - offset) >> wide),
+          wide - p.shift);
+    at += n;
+  }
+}
+
 void Races::own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access access) {
   if (full()) return;
   Doing d = begin(x, access);
   if (access == Access::write) d.storing = &x;
-  if (!lanes.contiguous) {
-    std::uint32_t before = UINT32_MAX;
-    for_lanes(x.mask, [&](int i) {
-      const std::uint32_t offset = lanes.offset[i];
-      if (offset == before && access == Access::read) return;  // read by the lane before too
-      before = offset;
-      d.lane = i;
-      d.starts = offset;
-      lane_touches(d, x.cta, offset, bytes);
-    });
+  if (lanes.contiguous) {
+    run(d, x.cta, lanes.low, bytes, kLanes, 0);
     return;
   }
-  d.starts = lanes.low;
-  const unsigned wide = log2_of(bytes), shift = std::min(wide, kLargest);
-  const std::uint32_t end = lanes.low + bytes * kLanes;
-  for (std::uint32_t at = lanes.low; at < end;) {
-    Page& p = page(x.cta, at, shift);
-    const std::uint32_t in_page = at & (kPage - 1), n = std::min(kPage - in_page, end - at);
-    range(d, x.cta, p, at - in_page, in_page >> p.shift, n >> p.shift, (at - lanes.low) >> wide,
-          wide - p.shift);
-    at += n;
+  // Runs of lanes that lie one behind the other; what lanes before have read already is left out.
+  d.repeats = true;
+  const bool reads = access == Access::read;
+  const Mask both = x.mask & x.mask << 1;  // the lane and the one before
+  const Mask same = steps(lanes.offset, 1, 0) & both;
+  const Mask next = steps(lanes.offset, 1, bytes) & both & ~(same << 1);
+  Mask starts = x.mask & ~next;
+  if (reads) {
+    starts &= ~same;
+    // Two halves of the warp that read the same.
+    if (x.mask == ~Mask{0} && steps(lanes.offset, 16, 0) >> 16 == 0xffff) starts &= 0xffff;
+  }
+  const Page* in = nullptr;
+  std::uint32_t in_index = 0, good_who = UINT32_MAX, good = 0;
+  std::uint32_t* to = nullptr;
+  for (; starts != 0; starts &= starts - 1) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(starts));
+    const std::uint32_t offset = lanes.offset[lane];
+    const auto count = static_cast<unsigned>(__builtin_ctzll(~(std::uint64_t{next} >> (lane + 1)))) + 1;
+    if (!reads || count > 1 || bytes > 4) {
+      run(d, x.cta, offset, bytes, count, lane);
+      in = nullptr;
+      continue;
+    }
+    // A lane on its own, most often in the page of the one before.
+    if (in == nullptr || offset >> kPageBits != in_index) {
+      Page& p = page(x.cta, offset, log2_of(bytes));
+      in = &p;
+      in_index = offset >> kPageBits;
+      to = reads_of(d, p);
+    }
+    const std::uint32_t in_page = offset & (kPage - 1), first = in_page >> in->shift, cells = bytes >> in->shift;
+    for (std::uint32_t cell = first; cell < first + cells; ++cell) {
+      if (in->who[cell] != good_who) good_who = in->who[cell], good = limit(d.warp, good_who);
+      if (in->stamps[cell] > good || !in->strong.empty()) {
+        d.starts = offset;
+        d.first = lane;
+        after_writes(d, x.cta, *in, offset - in_page, cell, 1, lane, 31);
+      }
+      to[cell] = d.stamp | lane;
+    }
   }
 }
 
@@ -290,11 +347,13 @@ void Races::scattered(const Exec& x, const Place place[kLanes], unsigned bytes, 
   if (full()) return;
   Doing d = begin(x, access);
   if (access == Access::write) d.storing = &x;
+  d.repeats = true;
   for_lanes(x.mask, [&](int i) {
     const Place& to = place[i];
     if (to.kind != Place::Kind::shared) return;
     d.lane = i;
     d.starts = static_cast<std::uint32_t>(to.at);
+    d.first = static_cast<unsigned>(i);
     lane_touches(d, *to.cta, d.starts, bytes);
   });
 }
@@ -309,6 +368,7 @@ void Races::one(const Exec& x, int lane, const Place& place, unsigned bytes, Acc
   d.who = who_of(Kind::access, d.warp);
   d.stamp = one_number_;
   d.lane = lane;
+  d.repeats = true;
   d.run = &x.run;
   d.grid = &x.grid;
   d.site = x.site();
@@ -510,8 +570,7 @@ void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t
     const Exec& x = *d.storing;
     const unsigned n = x.op.a, each = x.op.b;
     const auto lane = static_cast<unsigned>(d.lane);
-    std::uint32_t at = d.starts;
-    if (x.mask == ~Mask{0} && d.lane >= 0 && offset >= d.starts + n * each) at += lane * n * each;
+    const std::uint32_t at = d.starts + (lane - d.first) * n * each;
     bool same = true;
     for (unsigned k = 0; k < n && each <= 8; ++k) {
       std::uint8_t value[8];

@@ -78,11 +78,13 @@ class Races {
     int lane = -1;  // -1: all of the warp's
     Access access = Access::read;
     bool strong = false;
+    bool repeats = false;  // several lanes may access the same bytes
     const Exec* storing = nullptr;  // a plain st
     Run* run = nullptr;
     const Grid* grid = nullptr;
     Site site;
-    std::uint32_t starts = 0;  // offset of what the lane accesses
+    std::uint32_t starts = 0;  // offset of what lane `first` accesses; those behind it follow
+    unsigned first = 0;
   };
   struct Log {  // ops of a warp's last accesses, by number modulo the size
     std::vector<std::uint32_t> ops;
@@ -99,6 +101,8 @@ class Races {
   Page& page(const Cta& where, std::uint32_t offset, unsigned shift);
   static void refine(Page& p, unsigned shift);
   Doing begin(const Exec& x, Access access);
+  std::uint32_t* reads_of(const Doing& d, Page& p);
+  void run(Doing& d, Cta& where, std::uint32_t offset, unsigned each, unsigned count, unsigned lane);
   void lane_touches(Doing& d, Cta& where, std::uint32_t offset, std::uint32_t bytes);
   void range(Doing& d, Cta& where, Page& p, std::uint32_t page_offset, std::uint32_t first,
              std::uint32_t count, unsigned lane, unsigned lane_shift);
