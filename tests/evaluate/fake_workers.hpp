@@ -43,7 +43,7 @@ class FakeWorkers final : public Workers {
     compiled.modules.push_back(std::move(module));
     return compiled;
   }
-  Result<DeviceInfo> open_device(const std::string&, const std::string&) override { return device; }
+  Result<DeviceInfo> open_device(const std::string&, const std::string&, const CancelToken&) override { return device; }
   Result<VerifyEvidence> verify(const std::string&, const VerifyJob& job, HostCallbacks& callbacks,
                                 const CancelToken& cancel) override {
     ++verified;
