@@ -29,6 +29,8 @@ struct DeviceInfo {
   DeviceLimits limits;
   bool emulated = false;
   std::vector<std::pair<std::string, std::string>> versions;  ///< "driver" -> "580.159 (CUDA 13.0)"
+  std::int64_t max_sm_khz = 0;                       ///< the SMs' highest clock; 0 unknown
+  std::int64_t memory_khz = 0, memory_bus_bits = 0;  ///< two transfers a clock; 0 unknown
 };
 
 /// A fault of what ran, with the device's own word for it. After `sticky` ones the device is lost.
@@ -80,6 +82,9 @@ struct DeviceLaunch {
   int cluster_policy = 0;
   std::optional<int> carveout;
   std::span<const std::uint8_t> parameters;
+  /// In a stream of its own, beside what is queued: work that takes SMs from it. `synchronize` waits for it too.
+  /// ErrorCode::unsupported on an emulator.
+  bool beside = false;
 };
 
 /// Either it went well, or the candidate (or the environment) failed in a way that the device reports.
@@ -103,6 +108,11 @@ class Device {
   virtual Result<void> read(std::uint64_t address, std::span<std::uint8_t> bytes) = 0;          ///< blocks
   virtual Result<void> fill(std::uint64_t address, std::uint64_t pattern, int element_bytes,
                             std::uint64_t elements) = 0;
+  /// Fills with @p byte what nobody has written: an emulator knows these bytes for unwritten until somebody writes them,
+  /// and takes their use for a fault. On a GPU a fill like any other.
+  virtual Result<void> poison(std::uint64_t address, std::uint8_t byte, std::uint64_t bytes) {
+    return fill(address, byte, 1, bytes);
+  }
   virtual Result<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
   /// Says what @p buffer (all or part of an allocation) holds, until it is released. An emulator lets kernels touch only
   /// the labelled parts of an allocation that has any; a GPU cannot know and ignores it.
@@ -143,6 +153,8 @@ class Device {
   virtual Result<void> open_gate() = 0;
   /// The CUstream, for libraries that queue work themselves (cuBLASLt); null on the emulator.
   virtual void* native_stream() noexcept = 0;
+  /// Lines that kernels marked to stay in the L2 (evict_last, persisting accesses) are as any others from now on.
+  virtual Result<void> reset_persisting_l2() { return {}; }
 };
 
 /// Buffers of one run of a plan: one for each input and output of the definition, in order.

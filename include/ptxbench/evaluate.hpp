@@ -63,6 +63,16 @@ struct SolutionChoice {
   std::shared_ptr<const Solution> solution;
   std::vector<std::pair<std::string, PlanNumber>> constants;
 };
+/// The outputs that a workload stores beside its inputs (safetensors); its inputs must be stored too. Compared by tolerance.
+struct GoldenReference {};
+/// The Definition's own `reference`, run by a Python interpreter with torch in a process of its own, once for each draw of
+/// inputs. It is given the tensors in the definition's order and must define `run`. Compared by tolerance. Trusted code: it
+/// runs with the rights of this process.
+struct PythonReference {
+  std::string python = "python3";                   ///< a path, or a name that is searched on the PATH
+  bool gpu = false;                                  ///< tensors on "cuda" where torch sees one
+  std::uint64_t deadline_ns = 600'000'000'000;       ///< of one call
+};
 struct NativeReference {};     ///< the library's own, found by op_type and the pattern of tensors
 struct LibraryKernel {};       ///< the vendor library's kernel (cuBLASLt for a GEMM)
 struct NoBaseline {};          ///< no speedup
@@ -75,11 +85,15 @@ struct FixedTime {
 /// the library, one at a time; they must not throw, and may not evaluate on the context that calls them
 /// (ErrorCode::state); submitting a job is fine.
 struct Judging {
-  std::shared_ptr<InputSource> inputs;     ///< null: random by seed
-  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>> reference;
+  /// Null: what a workload stores in safetensors files is read, the others are random by seed.
+  std::shared_ptr<InputSource> inputs;
+  /// NativeReference, where the library has none of its own and the workloads store their outputs: these.
+  std::variant<NativeReference, SolutionChoice, std::shared_ptr<Reference>, GoldenReference, PythonReference> reference;
   std::variant<LibraryKernel, SolutionChoice, FixedTime, NoBaseline> baseline;
   ComparatorSpec comparator;               ///< `kind` callback needs `own_comparator`
   std::shared_ptr<Comparator> own_comparator;
+  /// The folder that the paths of stored tensors are relative to: a trace set's root.
+  std::string data_root = ".";
 };
 
 /// On which workloads of a request executed instructions are counted.
@@ -102,7 +116,9 @@ struct EvaluateOptions {
   int pairs = 40;                                 ///< most timed pairs of candidate and baseline
   std::uint64_t time_budget_ns = 3'000'000'000;   ///< no new pair starts after it
   std::optional<double> stop_if_slower_than;      ///< a speedup: timing stops when it is out of reach
-  std::string protocol = "rigorous";
+  double target_width = 0.003;  ///< timing stops when the speedup's 95% interval is narrower than this part of it; 0: never
+  L2State l2 = L2State::cold;   ///< what the L2 holds when a timed run starts; labelled in the verdict
+  std::string protocol{kRigorous};                ///< or kPublished (docs/timing.md)
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
   CandidateLimits limits;

@@ -119,9 +119,11 @@ std::string_view input_kind_name(InputKind kind) noexcept;
 std::string_view reference_kind_name(ReferenceKind kind) noexcept;
 std::string_view comparator_kind_name(ComparatorKind kind) noexcept;
 
-/// |got - expected| <= atol + rtol * |expected|.
+/// |got - expected| <= atol + rtol * |expected|; with `either`, as the benchmark published it, an element is right if one of
+/// |got - expected| <= atol and |got - expected| <= rtol * (|expected| + 1e-8) holds.
 struct Tolerance {
   double atol = 1e-2, rtol = 1e-2;
+  bool either = false;
 };
 
 /// How outputs are compared. `model_error` needs a model of the operation's arithmetic; where there is none
@@ -139,7 +141,9 @@ struct ReferenceSpec {
 };
 
 /// Whether the library has a reference of its own for @p definition (found by op_type and the pattern of its
-/// tensors, never by name): "gemm" with A[M,K] and B[N,K] -> C[M,N] in bf16, fp16 or fp32.
+/// tensors, never by name): "gemm" with A[M,K] and B[N,K] -> C[M,N] in bf16, fp16 or fp32; "attention" with Q, K, V
+/// [B,H,S,D] in bf16 or fp16 -> O and LSE [B,H,S] in fp32, or Q, K, V, O, dO, L -> dQ, dK, dV, and one of the tags
+/// "mask:causal" and "mask:none".
 bool has_native_reference(const Definition& definition) noexcept;
 
 struct VerifyJob {
@@ -179,9 +183,20 @@ struct OutputStatistics {
   double sum_squared_reference = 0;
   double sum_fourth_reference =
       0;  ///< how unequal the outputs are: what the slope of few large ones scatters by
+  double largest_reference = 0;  ///< magnitude
   bool has_model = false;
   double model_sum_squared_error = 0;
   double model_max_error = 0;
+  double model_times_reference = 0;
+  /// How many elements the model was computed for: all, or a sample of rows where it is costly. What follows is of these.
+  std::uint64_t model_elements = 0;
+  double sampled_squared_error = 0;
+  double sampled_squared_reference = 0;
+  double sampled_largest_reference = 0;
+  /// What an honest fp32 sum may be off by, whatever the model is off by: 2^sum_floor of the outputs' RMS.
+  int sum_floor = -15;
+  /// Whether outputs must be exact where the model is: sums of products, but for an exponential's no candidate can.
+  bool may_be_exact = true;
 };
 
 /// What one output of one trial was found to be.
@@ -198,6 +213,8 @@ struct OutputEvidence {
   double first_wrong_expected = std::numeric_limits<double>::quiet_NaN();
   double first_wrong_got = std::numeric_limits<double>::quiet_NaN();
   std::optional<OutputCorrectness> callback;  ///< what a host's Comparator said
+  /// Of a wrong output, where it was looked at closer: notes that say where it is wrong and by what mistake.
+  std::vector<Finding> diagnosis;
 };
 
 struct IntegrityViolation {
@@ -213,12 +230,18 @@ struct TrialEvidence {
   std::string distribution;  ///< "gaussian", "spiky", "integers", "callback"
   std::uint8_t poison = 0;
   bool reused_addresses = false;
+  bool disturbed = false;            ///< other work took SMs from the run meanwhile: its CTAs were late
   std::string schedule;              ///< of an emulator: "eager", "random:17", "eager on 2 SMs"; empty on a GPU
   bool extra = false;                ///< a further run on the inputs of the trial of this number
   bool differs = false;              ///< of an extra run: its outputs have other bytes than that trial's
   std::optional<DeviceFault> fault;  ///< the run ended in this; nothing below was looked at
   std::vector<IntegrityViolation> violations;
   std::vector<OutputEvidence> outputs;  ///< empty after a fault
+};
+
+/// A trial that was wrong where others were right, run again on the same inputs.
+struct RepeatedTrial {
+  int trial = 0, runs = 0, wrong = 0;
 };
 
 struct VerifyEvidence {
@@ -231,6 +254,7 @@ struct VerifyEvidence {
   ScalarValues scalars;                       ///< as stated or drawn
   std::vector<TrialEvidence> trials;          ///< ends after a fault
   int trials_requested = 0;
+  std::optional<RepeatedTrial> repeated;      ///< on a GPU, where some trials are wrong
   std::vector<std::string> schedules_skipped; ///< further runs that the budget left no time for
   /// Of an emulator: what the first trial executed; findings and fidelity are of all runs.
   std::optional<EmulatorReport> emulator;
@@ -248,6 +272,7 @@ Result<VerifyEvidence> run_verify(Device& device, const VerifyJob& job, HostCall
 /// What the comparator by model error allows: RMS, maximum, and the distance of the slope from one.
 struct ModelLimits {
   double rms = 0, max = 0, scale = 0;
+  double rms_of_all = 0;  ///< of a sample `rms` is for its elements: the limit for all, which is wider; else equal to `rms`
   bool exact = false;  ///< the model is exact: so must the output be (rms and max are zero)
 };
 ModelLimits model_limits(const OutputStatistics& statistics, DType output) noexcept;

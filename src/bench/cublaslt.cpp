@@ -1,8 +1,5 @@
 // The library baseline for GEMMs: cuBLASLt, 32 MiB of workspace, the fastest of what its heuristics offer.
-#include "core/cuda_libs.hpp"
-#include "verify/native.hpp"
-
-#include <ptxbench/bench.hpp>
+#include "bench/library_baselines.hpp"
 
 #include <array>
 #include <limits>
@@ -177,18 +174,9 @@ class CublasLtGemm final : public LibraryBaseline {
 
 }  // namespace
 
-Result<std::unique_ptr<LibraryBaseline>> find_library_baseline(const Workload& workload,
-                                                               const std::string& cuda_home) {
-  if (workload.definition == nullptr)
-    return make_error(ErrorCode::invalid_argument, "the workload has no definition");
-  const auto pattern = match_gemm(*workload.definition);
-  if (!pattern)
-    return make_error(ErrorCode::unsupported, "no library baseline is known for op_type \"" +
-                                                  workload.definition->op_type + "\" with these tensors");
-  ToolkitSearch search;
-  search.cuda_home = cuda_home;
-  PTXBENCH_TRY_ASSIGN(auto library, CublasLt::open(search));
-  return std::unique_ptr<LibraryBaseline>(std::make_unique<CublasLtGemm>(std::move(library), *pattern));
+std::unique_ptr<LibraryBaseline> make_cublaslt_gemm(std::shared_ptr<const CublasLt> library,
+                                                    const GemmPattern& pattern) {
+  return std::make_unique<CublasLtGemm>(std::move(library), pattern);
 }
 
 }  // namespace ptxbench

@@ -2,6 +2,7 @@
 #include "cli/print.hpp"
 
 #include <cstdio>
+#include <filesystem>
 
 namespace ptxbench::cli {
 namespace {
@@ -12,6 +13,14 @@ Result<SolutionChoice> choice_of(const std::string& path, const Definition& defi
   return SolutionChoice{std::make_shared<const Solution>(std::move(solution)), {}};
 }
 
+// The root of the trace set that a file of workloads lies in: the folder above "workloads", else the file's own.
+std::string root_of(const std::string& workloads) {
+  const std::filesystem::path file(workloads);
+  for (std::filesystem::path at = file.parent_path(); !at.empty() && at != at.root_path(); at = at.parent_path())
+    if (at.filename() == "workloads") return at.parent_path().empty() ? "." : at.parent_path().string();
+  return file.parent_path().empty() ? "." : file.parent_path().string();
+}
+
 int run(const Arguments& arguments) {
   const Result<Inputs> inputs = load_inputs(arguments);
   if (!inputs) return fail(inputs.error());
@@ -19,10 +28,19 @@ int run(const Arguments& arguments) {
   if (!options) return fail(options.error());
   Judging judging;
   if (const auto path = arguments.get("--reference")) {
-    Result<SolutionChoice> choice = choice_of(*path, *inputs->definition);
-    if (!choice) return fail(choice.error());
-    judging.reference = std::move(*choice);
+    if (*path == "golden") {
+      judging.reference = GoldenReference{};
+    } else if (*path == "python") {
+      PythonReference python;
+      if (const auto program = arguments.get("--python")) python.python = *program;
+      judging.reference = python;
+    } else {
+      Result<SolutionChoice> choice = choice_of(*path, *inputs->definition);
+      if (!choice) return fail(choice.error());
+      judging.reference = std::move(*choice);
+    }
   }
+  judging.data_root = arguments.get("--data-root").value_or(root_of(arguments.get("--workloads").value_or("")));
   if (const auto path = arguments.get("--baseline")) {
     Result<SolutionChoice> choice = choice_of(*path, *inputs->definition);
     if (!choice) return fail(choice.error());
@@ -52,7 +70,10 @@ const Command kEvaluateCommand{
     "Compiles the candidate, verifies it on several draws of inputs, times it against the best library kernel, counts the\n"
     "instructions that it executes. Without a GPU the emulator runs it: right or wrong, why, and counts; no times.\n"
     "\n"
-    "  --reference PATH    a solution whose outputs are taken as expected (default: the library's own reference)\n"
+    "  --reference WHAT    what is expected: the path of a solution; golden: the outputs that the workloads store; python:\n"
+    "                      the definition's own `reference`, run by python3 with torch (default: the library's own)\n"
+    "  --python PROGRAM    the interpreter for it (default: python3)\n"
+    "  --data-root DIR     what the paths of stored tensors are relative to (default: the folder above \"workloads\")\n"
     "  --baseline PATH     a solution to compare the speed with (default: the vendor library's kernel)\n"
     "  --options FILE      options as JSON (docs/evaluate.md)\n"
     "  --seed N            repeat the draws of a verdict\n"
@@ -66,7 +87,7 @@ const Command kEvaluateCommand{
     "    --pack knowledge_packs/hopper \\\n"
     "    --definition examples/data/definitions/gemm/gemm_n7168_k5120.json \\\n"
     "    --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl\n",
-    with_context_options(with_input_options({{"--reference", true}, {"--baseline", true}, {"--options", true}, {"--seed", true},
+    with_context_options(with_input_options({{"--reference", true}, {"--python", true}, {"--data-root", true}, {"--baseline", true}, {"--options", true}, {"--seed", true},
                                              {"--no-time"}, {"--no-count"}, {"--json"}})),
     true, run};
 

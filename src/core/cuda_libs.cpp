@@ -265,19 +265,34 @@ Result<std::shared_ptr<const Cublas>> Cublas::open(const ToolkitSearch& search) 
 
 Result<std::shared_ptr<const Cudnn>> Cudnn::open(const ToolkitSearch& search) {
   return guarded<Cudnn>("cuDNN", [&]() -> Result<std::shared_ptr<const Cudnn>> {
+    constexpr std::size_t kOldest = 90600;
     auto table = std::make_shared<Cudnn>();
     PTXBENCH_TRY_ASSIGN(table->library, open_dylib("cuDNN", versions("libcudnn", {10, 9, 8}), search));
     std::string missing;
-    load(table->library, "cudnnGetVersion", table->get_version, &missing);
+    load(table->library, "cudnnGetVersion", table->cudnnGetVersion, &missing);
     if (!missing.empty()) return too_old("cuDNN", table->library, missing, "it is no cuDNN");
-    table->version = table->get_version();
+    // libcudnn.so.9 is a door to libcudnn_graph.so.9, which it opens by soname at the first call; where the loader
+    // does not find that one, the call ends the process. So open it before, and the one that lies beside if there is.
+    const std::string graph_name = "libcudnn_graph.so.9";
+    if (Dylib graph; table->library.path.find(".so.8") == std::string::npos &&
+                     preload_beside(table->library, {graph_name}).empty() && !try_open(graph_name, graph))
+      return make_error(ErrorCode::toolkit, "cuDNN at " + table->library.path + " is not whole: " + last_error());
+    table->version = table->cudnnGetVersion();
+    if (table->version < kOldest)
+      return make_error(ErrorCode::toolkit, "cuDNN at " + table->library.path + " is " + table->version_text() +
+                                                "; cuDNN 9.6 or newer is needed");
+#define PTXBENCH_LOAD_CUDNN(name) load(table->library, "cudnn" #name, table->cudnn##name, &missing);
+    PTXBENCH_CUDNN_FUNCTIONS(PTXBENCH_LOAD_CUDNN)
+    if (!missing.empty()) return too_old("cuDNN", table->library, missing, "cuDNN 9.6 or newer is needed");
     return std::shared_ptr<const Cudnn>(std::move(table));
   });
 }
 
 std::string Cudnn::version_text() const {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+  // Since 9.0 major * 10000 + minor * 100 + patch; before major * 1000 + ...
+  const std::size_t major = version < 90000 ? version / 1000 : version / 10000;
+  const std::size_t rest = version < 90000 ? version % 1000 : version % 10000;
+  return std::to_string(major) + "." + std::to_string(rest / 100) + "." + std::to_string(rest % 100);
 }
 
 }  // namespace ptxbench

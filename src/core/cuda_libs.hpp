@@ -8,6 +8,7 @@
 // survive it.
 #pragma once
 
+#include "core/cudnn_api.hpp"
 #include "core/toolkit_search.hpp"
 
 #include <ptxbench/core.hpp>
@@ -64,7 +65,8 @@ Result<Dylib> open_dylib(const std::string& what, const std::vector<std::string>
   X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col)
 // Newer than the oldest driver that works; null where the driver has none.
 #define PTXBENCH_DRIVER_OPTIONAL_FUNCTIONS(X) \
-  X(cuFuncGetParamInfo) X(cuFuncGetName) X(cuFuncGetModule) X(cuModuleGetFunctionCount) X(cuModuleEnumerateFunctions)
+  X(cuFuncGetParamInfo) X(cuFuncGetName) X(cuFuncGetModule) X(cuModuleGetFunctionCount) X(cuModuleEnumerateFunctions) \
+  X(cuCtxResetPersistingL2Cache)
 
 #define PTXBENCH_NVRTC_FUNCTIONS(X)                                                                           \
   X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs)               \
@@ -93,6 +95,12 @@ Result<Dylib> open_dylib(const std::string& what, const std::vector<std::string>
 #define PTXBENCH_CUBLAS_FUNCTIONS(X)                                                                          \
   X(cublasCreate) X(cublasDestroy) X(cublasGetVersion) X(cublasSetStream) X(cublasSetWorkspace)               \
   X(cublasSetMathMode)
+
+// Without their prefix: cudnn_api.hpp has their types.
+#define PTXBENCH_CUDNN_FUNCTIONS(X)                                                                           \
+  X(GetVersion) X(GetErrorString) X(GetLastErrorString) X(Create) X(Destroy) X(SetStream)                     \
+  X(BackendCreateDescriptor) X(BackendDestroyDescriptor) X(BackendSetAttribute) X(BackendGetAttribute)        \
+  X(BackendFinalize) X(BackendExecute)
 
 #define PTXBENCH_DECLARE_FUNCTION(name) decltype(&::name) name = nullptr;
 // clang-format on
@@ -168,14 +176,16 @@ struct Cublas {
   static Result<std::shared_ptr<const Cublas>> open(const ToolkitSearch& search = {});
 };
 
-// libcudnn: presence and version; its graph API comes with the operations that need it.
+// libcudnn 9.6 or newer: its graph API. Older ones leave it to the caller to clear what the backward pass sums into.
 struct Cudnn {
-  std::size_t (*get_version)() = nullptr;
+#define PTXBENCH_DECLARE_CUDNN_FUNCTION(name) cudnn::name* cudnn##name = nullptr;
+  PTXBENCH_CUDNN_FUNCTIONS(PTXBENCH_DECLARE_CUDNN_FUNCTION)
 
   Dylib library;
   std::size_t version = 0;           // e.g. 91300
   std::string version_text() const;  // "9.13.0"
 
+  // Errors: ErrorCode::toolkit where it is missing, too old, or not whole.
   static Result<std::shared_ptr<const Cudnn>> open(const ToolkitSearch& search = {});
 };
 

@@ -101,7 +101,7 @@ class Counting {
       PTXBENCH_TRY_ASSIGN(inputs_,
                           Inputs::callback(job_.workload, layouts_, job_.seed, job_.trial, callbacks_));
     } else {
-      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(layouts_, trial.seed, distribution));
+      PTXBENCH_TRY_ASSIGN(inputs_, Inputs::random(job_.workload, layouts_, trial.seed, distribution));
     }
     PTXBENCH_TRY_ASSIGN(buffers_, TensorBuffers::allocate(device_, layouts_, trial.seed, true));
     PTXBENCH_TRY_ASSIGN(

@@ -53,6 +53,8 @@ Result<void> CudaDevice::open() {
   if (const CUresult result = driver_->cuMemHostGetDevicePointer(&gate_address_, flag, 0);
       result != CUDA_SUCCESS)
     return driver_error(*driver_, result, "mapping the gate's flag");
+  // No part of the L2 is set aside for persisting accesses: 0 is the default, but not one that is promised.
+  driver_->cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
   std::size_t stack = 0;
   if (driver_->cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS) local_bytes_ready_ = stack;
   return {};
@@ -71,6 +73,7 @@ CudaDevice::~CudaDevice() {
       for (const std::optional<Module>& module : modules_)
         if (module) driver_->cuModuleUnload(module->handle);
       if (stream_ != nullptr) driver_->cuStreamDestroy(stream_);
+      if (beside_ != nullptr) driver_->cuStreamDestroy(beside_);
       if (gate_flag_ != nullptr) driver_->cuMemFreeHost(const_cast<std::uint32_t*>(gate_flag_));
     }
   }
@@ -249,7 +252,8 @@ Result<DeviceOutcome> CudaDevice::synchronize(std::uint64_t deadline_ns) {
   const Clock::time_point start = Clock::now();
   auto pause = std::chrono::microseconds(50);
   while (true) {
-    const CUresult result = driver_->cuStreamQuery(stream_);
+    CUresult result = driver_->cuStreamQuery(stream_);
+    if (result == CUDA_SUCCESS && beside_ != nullptr) result = driver_->cuStreamQuery(beside_);
     if (result == CUDA_SUCCESS) return DeviceOutcome{};
     if (result != CUDA_ERROR_NOT_READY) {
       DeviceFault fault = make_fault(*driver_, result, "running");
@@ -275,6 +279,16 @@ Result<DeviceOutcome> CudaDevice::synchronize(std::uint64_t deadline_ns) {
 }
 
 // --- timing ---
+
+Result<void> CudaDevice::reset_persisting_l2() {
+  PTXBENCH_TRY(may_wait("resetting the L2"));
+  if (driver_->cuCtxResetPersistingL2Cache == nullptr) return {};
+  Current current(*this);
+  const CUresult result = driver_->cuCtxResetPersistingL2Cache();
+  if (result == CUDA_ERROR_NOT_SUPPORTED) return {};
+  if (result != CUDA_SUCCESS) return failed(result, "resetting persisting lines of the L2");
+  return {};
+}
 
 Result<DeviceEvent> CudaDevice::create_event() {
   PTXBENCH_TRY(usable("making an event"));

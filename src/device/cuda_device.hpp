@@ -58,6 +58,7 @@ class CudaDevice final : public Device {
   Result<DeviceOutcome> synchronize(std::uint64_t deadline_ns) override;
 
   std::optional<DeviceFault> loss() const override { return lost_; }
+  Result<void> reset_persisting_l2() override;
   Result<DeviceEvent> create_event() override;
   Result<void> record(DeviceEvent event) override;
   Result<std::uint64_t> elapsed_ns(DeviceEvent start, DeviceEvent end) override;
@@ -121,7 +122,7 @@ class CudaDevice final : public Device {
   CUdevice device_ = 0;
   DeviceInfo info_;
   CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUstream stream_ = nullptr, beside_ = nullptr;  // beside_: made when something first runs there
   std::vector<std::optional<Module>> modules_;
   std::vector<CUevent> events_;
   std::optional<DeviceFault> lost_;

@@ -152,6 +152,9 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
       grid[i] /= size;
     }
 
+  if (launch.beside && beside_ == nullptr)
+    if (const CUresult result = driver_->cuStreamCreate(&beside_, CU_STREAM_NON_BLOCKING); result != CUDA_SUCCESS)
+      return failed(result, "making a second stream");
   CUlaunchConfig config{};
   config.gridDimX = grid[0];
   config.gridDimY = grid[1];
@@ -160,7 +163,7 @@ Result<DeviceOutcome> CudaDevice::launch(const DeviceLaunch& launch) {
   config.blockDimY = launch.block[1];
   config.blockDimZ = launch.block[2];
   config.sharedMemBytes = static_cast<unsigned>(launch.dynamic_shared_bytes);
-  config.hStream = stream_;
+  config.hStream = launch.beside ? beside_ : stream_;
   config.attrs = count == 0 ? nullptr : attributes.data();
   config.numAttrs = count;
 

@@ -98,6 +98,9 @@ Result<CudaDeviceEntry> entry_of(const CudaDriver& driver, int ordinal, const st
   attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, l.max_grid[1]);
   attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, l.max_grid[2]);
   attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, clusters);
+  attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, info.max_sm_khz);
+  attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, info.memory_khz);
+  attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, info.memory_bus_bits);
   // No attribute tells; 16 is the non-portable limit of data centre parts, 8 what is portable.
   l.max_cluster = clusters == 0 ? 1 : l.compute_major == 9 || l.compute_major == 10 ? 16 : 8;
   info.arch = arch_of(l.compute_major, l.compute_minor);

@@ -73,7 +73,7 @@ class Runner final : public PlanRunner {
 
   Result<void> poison_workspaces(std::uint8_t byte) override {
     for (const DeviceBuffer& workspace : poisoned_)
-      PTXBENCH_TRY(device_.fill(workspace.address, byte, 1, workspace.bytes));
+      PTXBENCH_TRY(device_.poison(workspace.address, byte, workspace.bytes));
     return {};
   }
 

@@ -45,6 +45,7 @@ Message to_message(const DeviceInfo& info) {
   w.field("emulated", info.emulated).field("limits_name", info.limits.name);
   w.field("compute_major", info.limits.compute_major).field("compute_minor", info.limits.compute_minor);
   w.field("memory_bytes", static_cast<std::int64_t>(info.limits.memory_bytes));
+  w.field("max_sm_khz", info.max_sm_khz).field("memory_khz", info.memory_khz).field("memory_bus_bits", info.memory_bus_bits);
   each_limit(info.limits, [&](const char* name, const std::int64_t& value) { w.field(name, value); });
   w.key("versions").begin_object();
   for (const auto& [name, version] : info.versions) w.field(name, version);
@@ -68,6 +69,9 @@ Result<DeviceInfo> device_info_from(const Message& message) {
   info.limits.compute_minor = static_cast<int>(minor);
   PTXBENCH_TRY_ASSIGN(const std::int64_t memory, int_of(root, "memory_bytes"));
   info.limits.memory_bytes = static_cast<std::uint64_t>(memory);
+  PTXBENCH_TRY_ASSIGN(info.max_sm_khz, int_of(root, "max_sm_khz"));
+  PTXBENCH_TRY_ASSIGN(info.memory_khz, int_of(root, "memory_khz"));
+  PTXBENCH_TRY_ASSIGN(info.memory_bus_bits, int_of(root, "memory_bus_bits"));
   Result<void> read;
   each_limit(info.limits, [&](const char* name, std::int64_t& value) {
     if (!read) return;

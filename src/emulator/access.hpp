@@ -35,11 +35,30 @@ bool resolve(const Exec& x, Where where, std::uint64_t address, int lane, unsign
 // The same for all lanes of x.mask; places of other lanes are left alone.
 bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLanes], unsigned bytes,
                    unsigned align, Access access, Place out[kLanes]);
-// One range that all 32 lanes share out among them: the same checks, but it raises nothing. Null where a rule
-// is broken, or where it takes a look at each lane (another CTA's memory, a live mbarrier object to be stored
-// over).
+// One range of global memory that the lanes share out among them: the same checks, but it raises nothing. Null
+// where a rule is broken, or where it is no global memory.
 std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, unsigned bytes, unsigned align,
                             Access access, Place& out);
+
+// The lanes of one access that all lie in their own CTA's shared memory, which is what nearly every access to
+// shared memory is: checked, and told to whoever listens, once for all of them.
+struct SharedLanes {
+  alignas(64) std::uint32_t offset[kLanes];  // in the window; of a lane that does not execute: as of one that does
+  std::uint32_t low = 0, high = 0;           // the smallest and the largest of them
+  bool contiguous = false;                   // all 32 lanes execute, and lie one behind the other
+  std::uint32_t span(unsigned bytes) const { return high + bytes - low; }
+};
+// False, and nothing done, where a lane lies elsewhere, breaks a rule, or would store over a live mbarrier object:
+// resolve_lanes then says which.
+bool shared_lanes(const Exec& x, Where where, Operand base, bool wide, unsigned bytes, Access access,
+                  SharedLanes& out);
+// The same of `.shared` addresses, whose alignment need not be their size.
+bool shared_lanes(const Exec& x, bool own, const std::uint64_t address[kLanes], unsigned bytes, unsigned align,
+                  Access access, SharedLanes& out);
+// Whether a lane touches a byte that was never written. An aligned element of at most 32 bytes a lane.
+bool any_undefined(const Cta& cta, const SharedLanes& lanes, unsigned bytes);
+// All that the lanes touch is written now.
+void define(Cta& cta, const SharedLanes& lanes, Mask mask, unsigned bytes);
 
 // Bit i: byte i was never written; at most 64 bytes.
 std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes);

@@ -23,6 +23,11 @@ class AsyncOp {
   // destroyed; an operation with halves (a store that first reads its source and later writes) returns false
   // after the first.
   virtual bool complete(Cluster& cluster, Run& run) = 0;
+  // Whether it may signal the mbarrier at @p offset of CTA @p rank; asked of operations that signal one.
+  virtual bool signals(std::uint16_t rank, std::uint32_t offset) const {
+    (void)rank, (void)offset;
+    return true;
+  }
   // For reports: "TMA load of 16384 bytes of map_a at (0, 128) for CTA 3".
   virtual std::string describe() const = 0;
   Site site;              // of the instruction that issued it

@@ -29,6 +29,12 @@ std::uint64_t SignalledTarget::ctas(std::uint32_t issuer) const {
   return std::uint64_t{1} << (own ? issuer : rank & 63);
 }
 
+bool SignalledTarget::signals(std::uint16_t rank, std::uint32_t offset) const {
+  if ((barrier & 0xffffff) != offset) return false;
+  // Without a rank an address may mean the issuer's own CTA.
+  return mask != 0 ? (mask >> rank & 1) != 0 : barrier >> 24 == 0 || barrier >> 24 == rank;
+}
+
 std::string SignalledTarget::describe() const {
   std::string text = " to shared " + hex(to);
   if (mask != 0) text += " of the CTAs of mask " + hex(mask);

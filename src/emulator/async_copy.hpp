@@ -19,6 +19,7 @@ struct SignalledTarget {
   // False, and a fault, where @p mask names a CTA that the cluster does not have.
   bool multicast(const Exec& x, int lane, std::uint16_t mask);
   std::uint64_t ctas(std::uint32_t issuer) const;  // a bit a rank
+  bool signals(std::uint16_t rank, std::uint32_t offset) const;
   std::string describe() const;                    // " to shared 0x400, mbarrier 0x8010"
   // f(to, barrier) for each; stops where it returns false.
   template <class F>

@@ -87,7 +87,8 @@ void Emulator::do_fill(const Fill& fill) {
   const std::uint64_t size = static_cast<std::uint64_t>(fill.element_bytes);
   std::uint8_t* to = memory_.host(fill.address, size * fill.elements);
   if (to == nullptr) return;  // released since: nobody can see it
-  memory_.define(fill.address, size * fill.elements);
+  if (fill.poison) memory_.undefine(fill.address, size * fill.elements);
+  else memory_.define(fill.address, size * fill.elements);
   if (size == 1) {
     std::memset(to, static_cast<int>(fill.pattern & 0xff), fill.elements);
     return;
@@ -102,7 +103,7 @@ void Emulator::do_copy(const Copy& copy) {
   const std::uint8_t* from = memory_.host(copy.from, copy.bytes);
   if (to == nullptr || from == nullptr) return;
   std::memmove(to, from, copy.bytes);
-  if (!memory_.global_undefined(copy.from, copy.bytes)) memory_.define(copy.to, copy.bytes);
+  memory_.copy_undefined(copy.to, copy.from, copy.bytes);
 }
 
 Result<void> Emulator::fill(std::uint64_t address, std::uint64_t pattern, int element_bytes, std::uint64_t elements) {
@@ -110,21 +111,33 @@ Result<void> Emulator::fill(std::uint64_t address, std::uint64_t pattern, int el
   if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4 && element_bytes != 8)
     return make_error(ErrorCode::invalid_argument, "a fill has elements of 1, 2, 4 or 8 bytes, not " + std::to_string(element_bytes));
   if (elements > UINT64_MAX / 8) return make_error(ErrorCode::invalid_argument, "a fill of too many elements");
-  PTXBENCH_TRY(at(address, elements * static_cast<std::uint64_t>(element_bytes), "a fill"));
-  const Fill fill{address, pattern, elements, element_bytes};
-  if (queue_.empty()) do_fill(fill);
-  else queue_.push_back(fill);
-  return {};
+  return queue_fill({address, pattern, elements, element_bytes, false});
+}
+
+Result<void> Emulator::poison(std::uint64_t address, std::uint8_t byte, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  return queue_fill({address, byte, bytes, 1, true});
+}
+
+Result<void> Emulator::queue_fill(const Fill& fill) {
+  return guarded([&]() -> Result<void> {
+    PTXBENCH_TRY(at(fill.address, fill.elements * static_cast<std::uint64_t>(fill.element_bytes), "a fill"));
+    if (queue_.empty()) do_fill(fill);
+    else queue_.push_back(fill);
+    return {};
+  });
 }
 
 Result<void> Emulator::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
   if (bytes == 0) return {};
   PTXBENCH_TRY(at(to, bytes, "a copy"));
   PTXBENCH_TRY(at(from, bytes, "a copy"));
-  const Copy copy{to, from, bytes};
-  if (queue_.empty()) do_copy(copy);
-  else queue_.push_back(copy);
-  return {};
+  return guarded([&]() -> Result<void> {
+    const Copy copy{to, from, bytes};
+    if (queue_.empty()) do_copy(copy);
+    else queue_.push_back(copy);
+    return {};
+  });
 }
 
 void Emulator::label(const DeviceBuffer& buffer, const MemoryLabel& what) {

@@ -36,6 +36,7 @@ class Emulator final : public EmulatedDevice {
   Result<void> write(std::uint64_t address, std::span<const std::uint8_t> bytes) override;
   Result<void> read(std::uint64_t address, std::span<std::uint8_t> bytes) override;
   Result<void> fill(std::uint64_t address, std::uint64_t pattern, int element_bytes, std::uint64_t elements) override;
+  Result<void> poison(std::uint64_t address, std::uint8_t byte, std::uint64_t bytes) override;
   Result<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) override;
   void label(const DeviceBuffer& buffer, const MemoryLabel& what) override;
   void* host_view(std::uint64_t address) noexcept override;
@@ -78,6 +79,7 @@ class Emulator final : public EmulatedDevice {
   struct Fill {
     std::uint64_t address = 0, pattern = 0, elements = 0;
     int element_bytes = 1;
+    bool poison = false;  // the bytes count as never written
   };
   struct Copy {
     std::uint64_t to = 0, from = 0, bytes = 0;
@@ -89,6 +91,7 @@ class Emulator final : public EmulatedDevice {
   // Why a launch is refused; nothing where it is not.
   std::optional<std::string> refusal(const DeviceLaunch& launch, const KernelInfo& info, const Kernel& kernel,
                                      std::int64_t ctas_per_sm) const;
+  Result<void> queue_fill(const Fill& fill);
   void do_fill(const Fill& fill);
   void do_copy(const Copy& copy);
   // @p next_depends: the next operation is a launch that may begin before this one has ended.

@@ -118,6 +118,7 @@ std::optional<std::string> Emulator::refusal(const DeviceLaunch& launch, const K
 }
 
 Result<DeviceOutcome> Emulator::launch(const DeviceLaunch& launch) {
+  if (launch.beside) return make_error(ErrorCode::unsupported, "the emulator runs one launch at a time");
   return guarded([&]() -> Result<DeviceOutcome> {
     PTXBENCH_TRY_ASSIGN(LoadedModule* module, module_at(launch.module));
     const KernelInfo* info = module->find(launch.symbol);

@@ -13,6 +13,8 @@
 namespace ptxbench::emulator {
 namespace {
 
+constexpr unsigned kRoundsInARow = 1 << 10;  // of a cluster that does not wait, where clusters are not kept in step
+
 struct Found {  // of one cluster
   std::vector<Remark> remarks;
   std::string output;
@@ -179,11 +181,19 @@ Run run_together(Grid& grid, std::uint64_t clusters) {
     resident.push_back(runners.back().get());
   }
   Unblocker unblocker(resident);
+  // Like warps: under the lazy schedule the last cluster is first, and there and under every second seed each goes on for
+  // as long as it can. What holds only because all of them are at about the same place does not hold.
+  const bool lazy = grid.schedule.mode == Schedule::Mode::lazy;
+  const bool in_step = lazy ? false : grid.schedule.mode == Schedule::Mode::eager || (grid.schedule.seed & 1) == 0;
+  if (lazy) std::reverse(resident.begin(), resident.end());
   while (!resident.empty() && !run.failed()) {
     bool any = false, changed = false;
     for (std::size_t i = 0; i < resident.size() && !run.failed();) {
       ClusterRunner& r = *resident[i];
-      if (r.round()) {
+      bool ran = r.round();
+      any = any || ran;
+      for (unsigned more = 0; ran && !in_step && more < kRoundsInARow; ++more) ran = r.round();
+      if (ran) {
         any = true;
       } else if (r.done()) {
         r.drain();

@@ -92,6 +92,17 @@ MBarrier* live(Agent& agent, Cta& cta, std::uint32_t offset, const char* operati
   return b;
 }
 
+void count_arrival(const Agent& agent, MBarrier& b, std::uint32_t count) {
+  b.last = agent.site;
+  if (agent.site.lane < 0 || agent.site.warp < 0) b.uncounted = true;
+  if (b.uncounted) return;
+  const std::size_t thread = std::size_t{agent.cta.rank} * agent.cta.threads +
+                             static_cast<std::uint32_t>(agent.site.warp) * kLanes +
+                             static_cast<std::uint32_t>(agent.site.lane);
+  if (b.by_thread.size() <= thread) b.by_thread.resize(thread + 1, 0);
+  b.by_thread[thread] += count;
+}
+
 // Goes on to the next phase if this one is complete, and writes the image.
 void settle(Agent& agent, Cta& cta, std::uint32_t offset, MBarrier& b) {
   const bool complete = b.pending == 0 && b.transactions == 0;
@@ -218,6 +229,7 @@ bool mbarrier_arrive(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t
                     "arrive_drop of " + std::to_string(count) + " where only " + std::to_string(b->expected) +
                         " arrivals are expected");
     b->expected -= count;
+    b->uncounted = true;
   }
   if (how.no_complete && count == b->pending && b->transactions == 0)
     return misuse(agent, cta, offset, "an arrival with .noComplete that completes the phase");
@@ -225,6 +237,7 @@ bool mbarrier_arrive(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t
   b->pending -= count;
   tell(agent, cta, offset);
   if (b->arrivals.size() < MBarrier::kArrivalsKept) b->arrivals.push_back(agent.site);
+  count_arrival(agent, *b, count);
   settle(agent, cta, offset, *b);
   return true;
 }
@@ -235,6 +248,7 @@ bool mbarrier_increment(Agent& agent, Cta& cta, std::uint32_t offset, std::uint3
   if (b->pending + count > kMostArrivals)
     return misuse(agent, cta, offset, "more than 2^20 - 1 arrivals pending");
   b->pending += count;
+  b->uncounted = true;
   store_image(cta, offset, *b);
   return true;
 }

@@ -28,6 +28,11 @@ struct MBarrier {
   // Who arrived in this phase, for reports: the first kArrivalsKept.
   std::vector<Site> arrivals;
   static constexpr std::size_t kArrivalsKept = 32;
+  // Arrivals since it was initialised, by thread (rank * threads of a CTA + thread); `uncounted`: not all are there, or
+  // the count that phases expect has changed.
+  std::vector<std::uint32_t> by_thread;
+  bool uncounted = false;
+  Site last;  // the last arrival
 };
 
 class Barriers {
@@ -70,6 +75,9 @@ bool mbarrier_complete_tx(Agent& agent, Cta& cta, std::uint32_t offset, std::int
 // Whether the phase of @p parity (or of @p state) is over.
 bool mbarrier_test_parity(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t parity, bool& over);
 bool mbarrier_test_state(Agent& agent, Cta& cta, std::uint32_t offset, std::uint64_t state, bool& over);
+
+// The CTA has exited: remarks objects whose count is smaller than the number of threads that take part (arrivals.cpp).
+void check_arrival_counts(Run& run, const Grid& grid, const Cta& cta);
 
 // States as arrive returns them: the phase, and the arrivals that were pending before it.
 inline std::uint64_t mbarrier_state(std::uint64_t phase, std::int64_t pending) {

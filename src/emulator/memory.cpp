@@ -1,6 +1,8 @@
 // Global memory: blocks at addresses of a 64-bit space, far apart from each other.
 #include "emulator/memory.hpp"
 
+#include "emulator/map_changes.hpp"
+
 #include "emulator/run.hpp"
 #include "emulator/text.hpp"
 
@@ -97,6 +99,7 @@ struct Memory::State {
   std::vector<std::unique_ptr<Block>> blocks;  // in no order
   std::size_t next_slot = 0;  // where the search for free ones begins: freed addresses come back late
   std::atomic<bool> any_undefined{false};
+  MapChanges map_changes;
 
   Block* at(std::uint64_t address) const noexcept {
     const std::uint64_t slot = (address - kGlobalBase) >> kSlotBits;  // below the base: huge
@@ -307,6 +310,7 @@ Word load_word(Word* w) noexcept { return std::atomic_ref<Word>(*w).load(std::me
 // Sets the bits of @p mask in *w to those of @p value. Neighbours belong to other host threads.
 void put_word(Word* w, Word mask, Word value) noexcept {
   std::atomic_ref<Word> ref(*w);
+  if (((ref.load(std::memory_order_relaxed) ^ value) & mask) == 0) return;
   if ((value & mask) != 0) ref.fetch_or(value & mask, std::memory_order_relaxed);
   if ((~value & mask) != 0) ref.fetch_and(value | ~mask, std::memory_order_relaxed);
 }
@@ -383,7 +387,10 @@ bool Memory::stored(Agent& agent, std::uint64_t address, std::uint64_t bytes, st
   return true;
 }
 
+MapChanges& Memory::map_changes() noexcept { return state_->map_changes; }
+
 void Memory::next_launch() noexcept {
+  state_->map_changes.clear();
   for (const auto& b : state_->blocks) {
     delete[] b->written_before.load(std::memory_order_relaxed);
     b->written_before.store(b->written.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -421,11 +428,40 @@ void Memory::define(std::uint64_t address, std::uint64_t bytes) noexcept {
   Word* bits = b == nullptr ? nullptr : b->undefined.load(std::memory_order_acquire);
   if (bits == nullptr) return;
   const std::uint64_t begin = address - b->address, end = begin + std::min(bytes, b->bytes - begin);
-  for (std::uint64_t at = begin; at < end;) {
-    const unsigned shift = at % 64;
-    const auto n = static_cast<unsigned>(std::min<std::uint64_t>(64 - shift, end - at));
-    put_word(bits + at / 64, low_bits(n) << shift, 0);
-    at += n;
+  for_words(begin, end, [&](std::uint64_t word, Word mask) {
+    put_word(bits + word, mask, 0);
+    return true;
+  });
+}
+
+void Memory::undefine(std::uint64_t address, std::uint64_t bytes) {
+  Block* b = find(address);
+  if (b == nullptr || bytes == 0) return;
+  Word* bits = bits_of(b->undefined, b->bytes);
+  state_->any_undefined.store(true, std::memory_order_relaxed);
+  const std::uint64_t begin = address - b->address, end = begin + std::min(bytes, b->bytes - begin);
+  for_words(begin, end, [&](std::uint64_t word, Word mask) {
+    put_word(bits + word, mask, mask);
+    return true;
+  });
+}
+
+void Memory::copy_undefined(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  if (!global_undefined(from, bytes)) return define(to, bytes);
+  Block* b = find(to);
+  if (b == nullptr) return;
+  std::vector<Word> source(bit_words(bytes));  // the two may overlap
+  for (std::uint64_t at = 0; at < bytes; at += 64)
+    global_undefined(from + at, std::min<std::uint64_t>(64, bytes - at), &source[at / 64]);
+  Word* bits = bits_of(b->undefined, b->bytes);
+  const std::uint64_t begin = to - b->address;
+  for (std::uint64_t at = 0; at < bytes; at += 64) {
+    const auto n = static_cast<unsigned>(std::min<std::uint64_t>(64, bytes - at));
+    const std::uint64_t place = begin + at;
+    const unsigned shift = place % 64;
+    const Word mask = low_bits(n), value = source[at / 64];
+    put_word(bits + place / 64, mask << shift, value << shift);
+    if (shift + n > 64) put_word(bits + place / 64 + 1, mask >> (64 - shift), value >> (64 - shift));
   }
 }
 

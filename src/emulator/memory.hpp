@@ -64,6 +64,8 @@ struct Span {
   }
 };
 
+class MapChanges;  // map_changes.hpp
+
 class Memory {
  public:
   explicit Memory(std::uint64_t limit_bytes);
@@ -79,6 +81,10 @@ class Memory {
   void next_launch() noexcept;
   // The host wrote there: the bytes are defined from now on.
   void define(std::uint64_t address, std::uint64_t bytes) noexcept;
+  // The host says that nobody has written there yet.
+  void undefine(std::uint64_t address, std::uint64_t bytes);
+  // The host copied: bytes are as defined as those that they come from.
+  void copy_undefined(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
 
   // --- the kernels' side. Null (and a fault raised at `agent.site`) where the rule is broken. The pointer is good for
   // `bytes` bytes. Alignment is checked against @p align. ---
@@ -103,6 +109,8 @@ class Memory {
   // For launches of which Grid::watches_global: remembers a write, remarks a read of what the launch before wrote. Reads
   // and writes through `global` are watched there; those through a span by who makes them.
   void watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access);
+  // Tensor maps that the launch under way has changed.
+  MapChanges& map_changes() noexcept;
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
   std::string describe(std::uint64_t address) const;
 
@@ -128,6 +136,7 @@ struct AsyncReads;  // overwrites.hpp
 struct SharedTrack {
   // By granule of 16 bytes: time of the last generic write << 16 | rank of the writer << 8 | its warp; 0: none.
   std::vector<std::uint64_t> written;
+  std::vector<std::uint32_t> writers;            // by granule: op of the last write, of any proxy; kernel.ops.size(): none
   std::vector<std::uint64_t> fenced;             // by warp of this CTA: time of its last fence.proxy.async
   std::shared_ptr<AsyncReads> reads;             // of wgmma and of bulk stores; null where there were none
   // Where mbarrier objects lie, as far as Barriers had any when it was looked at last.
@@ -140,9 +149,13 @@ SharedTrack* shared_track(const Grid& grid, Cta& cta);
 void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp);
 // For who writes shared memory without Memory::shared: a generic write by agent.site.warp of agent.cta.
 void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// The same of the lanes of @p mask, @p bytes each.
+void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kLanes], Mask mask, std::uint32_t bytes);
 // For who reads shared memory in the async proxy without Memory::shared. Remarks a missing fence.
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
+// The first byte of [offset, offset + bytes) that was never written, and what wrote last beside it: for reports.
+std::string hole_text(const Grid& grid, const Cta& cta, std::uint32_t offset, std::uint32_t bytes);
 // Offset of a live mbarrier object that [offset, offset + bytes) touches; -1 where none.
 std::int64_t live_barrier_in(Cta& cta, std::uint32_t offset, std::uint32_t bytes);
 

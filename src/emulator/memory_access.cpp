@@ -113,37 +113,6 @@ Where uniform_window(Mask mask, const std::uint64_t address[kLanes], std::uint64
   return any_shared ? Where::shared_cluster : any_local ? Where::local : Where::global;
 }
 
-// Lanes that all lie in their own CTA's shared memory; false, and nothing done, where one does not or breaks
-// a rule.
-bool own_shared_lanes(const Exec& x, bool own, const std::uint64_t address[kLanes], unsigned bytes,
-                      unsigned align, Access access, Place out[kLanes]) {
-  Cta& cta = x.cta;
-  const auto window = static_cast<std::uint32_t>(cta.shared.size());
-  std::uint32_t low = UINT32_MAX, high = 0;
-  bool good = bytes <= window;
-  const std::uint32_t last = window - bytes;
-  for_lanes(x.mask, [&](int i) {
-    const auto rank = static_cast<std::uint32_t>(address[i] >> 24);
-    const auto offset = static_cast<std::uint32_t>(address[i] & 0xffffff);
-    good &= (address[i] >> 32) == 0 && (rank == cta.rank || (own && rank == 0)) && offset >= kSystemShared &&
-            offset <= last && (offset & (align - 1)) == 0;
-    low = std::min(low, offset);
-    high = std::max(high, offset);
-    out[i].kind = Place::Kind::shared;
-    out[i].at = offset;
-    out[i].cta = &cta;
-    out[i].data = cta.shared.data() + offset;
-  });
-  if (!good) return false;
-  if (access != Access::read && live_barrier_in(cta, low, high + bytes - low) >= 0) return false;
-  x.run.shared_high_water = std::max(x.run.shared_high_water, high + bytes);
-  if (access != Access::read && x.kernel.any_async) {
-    Agent agent = agent_of(x, -1);
-    for_lanes(x.mask,
-              [&](int i) { note_generic_write(agent, cta, static_cast<std::uint32_t>(out[i].at), bytes); });
-  }
-  return true;
-}
 }  // namespace
 
 bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLanes], unsigned bytes,
@@ -157,7 +126,13 @@ bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLane
     }
   }
   if (where == Where::shared_cta || where == Where::shared_cluster) {
-    if (own_shared_lanes(x, where == Where::shared_cta, address, bytes, align, access, out)) return true;
+    SharedLanes lanes;
+    if (shared_lanes(x, where == Where::shared_cta, address, bytes, align, access, lanes)) {
+      for_lanes(x.mask, [&](int i) {
+        out[i] = {Place::Kind::shared, x.cta.shared.data() + lanes.offset[i], lanes.offset[i], &x.cta};
+      });
+      return true;
+    }
   }
   Span span;
   bool good = true;
@@ -170,40 +145,10 @@ bool resolve_lanes(const Exec& x, Where where, const std::uint64_t address[kLane
 std::uint8_t* resolve_range(const Exec& x, Where where, std::uint64_t address, unsigned bytes, unsigned align,
                             Access access, Place& out) {
   if ((address & (align - 1)) != 0) return nullptr;
-  bool own = where == Where::shared_cta;
-  if (where == Where::generic) {
-    const auto high = static_cast<std::uint32_t>(address >> 32);
-    if (high == kLocalHigh) return nullptr;
-    where = high == kSharedHigh ? Where::shared_cluster : Where::global;
-    if (high == kSharedHigh) address &= 0xffffffff;
-  }
-  switch (where) {
-    case Where::shared_cta:
-    case Where::shared_cluster: {
-      const std::uint64_t rank = address >> 24, offset = address & 0xffffff, window = x.cta.shared.size();
-      if ((rank != x.cta.rank && !(own && rank == 0)) || offset < kSystemShared || offset + bytes > window) {
-        return nullptr;
-      }
-      const auto at = static_cast<std::uint32_t>(offset);
-      if (access != Access::read && live_barrier_in(x.cta, at, bytes) >= 0) return nullptr;
-      x.run.shared_high_water = std::max(x.run.shared_high_water, at + bytes);
-      if (access != Access::read && x.kernel.any_async) {
-        Agent agent = agent_of(x, -1);
-        note_generic_write(agent, x.cta, at, bytes);
-      }
-      out.kind = Place::Kind::shared;
-      out.at = offset;
-      out.cta = &x.cta;
-      out.data = x.cta.shared.data() + offset;
-      return out.data;
-    }
-    case Where::local:
-      return nullptr;
-    case Where::parameter:
-      address += x.grid.parameters;
-      break;
-    default:
-      break;
+  if (where == Where::parameter) {
+    address += x.grid.parameters;
+  } else if (where != Where::global && where != Where::generic) {
+    return nullptr;
   }
   const Span span = x.grid.memory->span(address);
   if (!span.holds(address, bytes) || (access != Access::read && !span.writable)) return nullptr;
@@ -237,6 +182,7 @@ std::uint64_t undefined_at(const Exec& x, const Place& place, unsigned bytes) {
 bool now_holds(const Exec& x, const Place& place, int lane, unsigned bytes, std::uint64_t undefined) {
   switch (place.kind) {
     case Place::Kind::shared:
+      if (undefined != 0) x.run.stored_undefined(x.site(lane));
       put_undefined_bits(place.cta->shared_undefined, place.at, bytes, undefined);
       return true;
     case Place::Kind::local:

@@ -175,6 +175,7 @@ SharedTrack* shared_track(const Grid& grid, Cta& cta) {
   if (cta.track && !cta.track->written.empty()) return cta.track.get();
   if (!cta.track) cta.track = std::make_shared<SharedTrack>();
   cta.track->written.assign(cta.shared.size() / 16 + 1, kNoWriter);
+  cta.track->writers.assign(cta.track->written.size(), static_cast<std::uint32_t>(grid.kernel->ops.size()));
   cta.track->fenced.assign(std::max<std::size_t>(cta.warps.size(), 1), 0);
   return cta.track.get();
 }
@@ -184,22 +185,63 @@ void proxy_fence(const Grid& grid, Cta& cta, std::uint32_t warp) {
   if (t != nullptr && warp < t->fenced.size()) t->fenced[warp] = now(*cta.cluster);
 }
 
+namespace {
+std::uint64_t stamp_of(const Agent& agent) {
+  return now(agent.cluster) << 16 | std::uint64_t{agent.cta.rank & 0xff} << 8 |
+         (static_cast<std::uint64_t>(std::max(agent.site.warp, 0)) & 0xff);
+}
+void put_stamp(SharedTrack& t, std::uint32_t offset, std::uint32_t bytes, std::uint64_t stamp, std::uint32_t op) {
+  const std::uint32_t last = (offset + bytes - 1) / 16;
+  for (std::uint32_t g = offset / 16; g <= last; ++g) t.written[g] = stamp, t.writers[g] = op;
+}
+}  // namespace
+
 void note_generic_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
   SharedTrack* t = shared_track(agent.grid, where);
   if (t == nullptr || bytes == 0) return;
-  const std::uint64_t stamp = now(agent.cluster) << 16 | std::uint64_t{agent.cta.rank & 0xff} << 8 |
-                              (static_cast<std::uint64_t>(std::max(agent.site.warp, 0)) & 0xff);
-  const std::uint32_t last = (offset + bytes - 1) / 16;
-  for (std::uint32_t g = offset / 16; g <= last; ++g) t->written[g] = stamp;
+  put_stamp(*t, offset, bytes, stamp_of(agent), agent.site.op);
   if (t->reads != nullptr) check_overwrite(agent, where, offset, bytes);
 }
 
+void note_generic_writes(Agent& agent, Cta& where, const std::uint32_t offset[kLanes], Mask mask,
+                         std::uint32_t bytes) {
+  SharedTrack* t = shared_track(agent.grid, where);
+  if (t == nullptr || bytes == 0) return;
+  const std::uint64_t stamp = stamp_of(agent);
+  for_lanes(mask, [&](int i) { put_stamp(*t, offset[i], bytes, stamp, agent.site.op); });
+  if (t->reads == nullptr) return;
+  for_lanes(mask, [&](int i) { check_overwrite(agent, where, offset[i], bytes); });
+}
+
 void note_async_write(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
-  SharedTrack* t = where.track.get();
-  if (t == nullptr || t->written.empty() || bytes == 0) return;
-  const std::uint32_t last = (offset + bytes - 1) / 16;
-  for (std::uint32_t g = offset / 16; g <= last; ++g) t->written[g] = kNoWriter;
+  SharedTrack* t = shared_track(agent.grid, where);
+  if (t == nullptr || bytes == 0) return;
+  put_stamp(*t, offset, bytes, kNoWriter, agent.site.op);
   if (t->reads != nullptr) check_overwrite(agent, where, offset, bytes);
+}
+
+std::string hole_text(const Grid& grid, const Cta& cta, std::uint32_t offset, std::uint32_t bytes) {
+  const std::uint32_t end = std::min<std::uint32_t>(offset + bytes, static_cast<std::uint32_t>(cta.shared.size()));
+  while (offset < end && (cta.shared_undefined[offset / 64] >> (offset % 64) & 1) == 0) ++offset;
+  if (offset >= end) return {};
+  std::string text = ", at " + hex(offset) + variable_text(grid, ptx::Space::shared, offset);
+  const SharedTrack* t = cta.track.get();
+  if (t == nullptr || t->writers.empty()) return text;
+  constexpr std::uint32_t kFar = 128;  // granules
+  const std::uint32_t own = offset / 16, none = static_cast<std::uint32_t>(grid.kernel->ops.size());
+  std::uint32_t below = own, above = own + 1;
+  while (below > 0 && t->writers[below] == none && own - below < kFar) --below;
+  while (above < t->writers.size() && t->writers[above] == none && above - own < kFar) ++above;
+  std::vector<std::uint32_t> said;
+  for (const std::uint32_t g : {below, above}) {
+    const std::uint32_t op = g < t->writers.size() ? t->writers[g] : none;
+    if (op >= none || std::find(said.begin(), said.end(), op) != said.end()) continue;
+    const OpInfo& info = grid.kernel->info[grid.kernel->ops[op].info];
+    text += (said.empty() ? "; beside it wrote last: PTX line " : ", PTX line ") + std::to_string(info.where.line) +
+            " (`" + info.text + "`)";
+    said.push_back(op);
+  }
+  return text;
 }
 
 void note_async_read(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {

@@ -222,6 +222,7 @@ Flow run_atomic(Exec& x) {
       return;
     }
     const std::uint64_t was = undefined_at(x, p, total);
+    if (kKeepsOld && was != 0) [[unlikely]] x.run.read_undefined(x.site(i));
     std::uint64_t is = 0;
     T old[kMost];
     for (unsigned k = 0; k < n; ++k) {

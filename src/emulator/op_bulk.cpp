@@ -51,6 +51,7 @@ class BulkIn final : public AsyncOp {
     });
     return true;
   }
+  bool signals(std::uint16_t rank, std::uint32_t offset) const override { return target.signals(rank, offset); }
   std::string describe() const override {
     return std::string(reduction ? "bulk reduction of " : "bulk copy of ") + bytes_text(bytes) + " from " +
            (from_shared ? "shared " : "") + hex(from) + target.describe();
@@ -110,6 +111,8 @@ class BulkOut final : public GroupedOp {
         reads_source(note_store_read(agent, *cta, offset, bytes));
         std::memcpy(data_.data(), p, bytes);
         undefined_ = shared_undefined_of(*cta, offset, bytes);
+        if (!undefined_.empty())
+          run.read_undefined(agent.site, [&] { return hole_text(agent.grid, *cta, offset, bytes); });
       }
       touches_ctas = 0;
       source_read(cluster);

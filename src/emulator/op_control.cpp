@@ -1,4 +1,5 @@
 // Branches, exits, and what touches neither registers nor memory.
+#include "emulator/mbarrier.hpp"
 #include "emulator/async.hpp"
 #include "emulator/barriers.hpp"
 #include "emulator/control.hpp"
@@ -97,6 +98,7 @@ bool exit_lanes(Exec& x, Mask mask) {
     x.run.raise(std::move(f));
     return false;
   }
+  check_arrival_counts(x.run, x.grid, cta);
   return true;
 }
 

@@ -2,16 +2,15 @@
 //
 // A register may be wider than its type: a 64-bit source is first cut to 32 bits, a 64-bit destination
 // extended from 32 by an op of its own.
+#include "emulator/convert_lanes.hpp"
 #include "emulator/formats.hpp"
-#include "emulator/op_lanes.hpp"
+#include "emulator/op_modes.hpp"
 
 #include <algorithm>
 
 namespace ptxbench::emulator {
 namespace {
 
-using U32 = std::uint32_t;
-using U64 = std::uint64_t;
 using S32 = std::int32_t;
 using S64 = std::int64_t;
 
@@ -204,21 +203,57 @@ Flow run_array2(Exec& x) {
   return Flow::next;
 }
 
+// f32 to integers of up to 32 bits (op.a), and to integral values, in any rounding.
+Flow run_integer_from_f32(Exec& x) {
+  const IntegerFormat to = integer_format(static_cast<Ty>(x.op.a));
+  const ConvertMode mode = mode_of(x.op.c);
+  const U32 keep = register_mask(x.op), top = U32{1} << (to.bits - 1);
+  return to_lanes<1>(x, [&](U32* d) {
+    if (to.bits == 32 && !to.is_signed) {
+      u32_from_f32(d, x.src(1), mode.rounding, mode.ftz);
+    } else {
+      const U32 low = to.is_signed ? 0 - top : 0, high = to.is_signed ? top - 1 : 2 * top - 1;
+      s32_from_f32(d, x.src(1), mode.rounding, mode.ftz, static_cast<S32>(low), static_cast<S32>(high));
+    }
+    for (unsigned i = 0; i < kLanes; ++i) d[i] &= keep;
+  });
+}
+Flow run_integral_f32(Exec& x) {
+  const ConvertMode mode = mode_of(x.op.c);
+  return to_lanes<1>(x, [&](U32* d) { integral_f32(d, x.src(1), mode.rounding, mode.ftz); });
+}
+Flow run_f64_from_f32(Exec& x) {
+  const bool ftz = (x.op.c & kFtz) != 0;
+  alignas(64) U32 a[kLanes];  // the result is twice as long and may lie over it
+  std::copy_n(x.src(1), kLanes, a);
+  return to_lanes<2>(x, [&](U32* d) { f64_from_f32(words<U64>(d), a, ftz); });
+}
+Flow run_f32_from_f64(Exec& x) {
+  alignas(64) U64 a[kLanes];
+  std::copy_n(x.src64(1), kLanes, a);
+  return to_lanes<1>(x, [&](U32* d) { f32_from_f64(d, a); });
+}
+
 // The handler of a form that has one of its own: no saturation and no .relu.
 Handler common_handler(Ty to, Ty from, Rounding rounding, bool integral, bool ftz) {
   if (integral) {
-    if (from != Ty::f32 || rounding != Rounding::zero) return nullptr;
-    return to == Ty::s32 ? &run_s32_from_f32 : to == Ty::u32 ? &run_u32_from_f32 : nullptr;
+    if (from != Ty::f32) return nullptr;
+    if (to == Ty::f32) return &run_integral_f32;
+    if (!is_integer(to) || ty_bits(to) > 32) return nullptr;
+    if (rounding != Rounding::zero) return &run_integer_from_f32;
+    return to == Ty::s32 ? &run_s32_from_f32 : to == Ty::u32 ? &run_u32_from_f32 : &run_integer_from_f32;
   }
+  if (to == Ty::f64 && from == Ty::f32) return &run_f64_from_f32;
   if (rounding != Rounding::nearest_even) return nullptr;
   if (to == Ty::f32 && from == Ty::s32) return &run_f32_from_s32;
   if (to == Ty::f32 && from == Ty::u32) return &run_f32_from_u32;
   if (to == Ty::f64 && from == Ty::s32) return &run_f64_from_s32;
   if (to == Ty::f32 && from == Ty::f16) return &run_array1<Array1{f32_from_f16}>;
+  if (to == Ty::f16 && from == Ty::f32) return &run_array1<Array1{f16_from_f32}>;  // .ftz flushes no half
+  if (to == Ty::bf16 && from == Ty::f32) return &run_array1<Array1{bf16_from_f32}>;
   if (ftz) return nullptr;
   if (to == Ty::f32 && from == Ty::bf16) return &run_array1<Array1{f32_from_bf16}>;
-  if (to == Ty::f16 && from == Ty::f32) return &run_array1<Array1{f16_from_f32}>;
-  if (to == Ty::bf16 && from == Ty::f32) return &run_array1<Array1{bf16_from_f32}>;
+  if (to == Ty::f32 && from == Ty::f64) return &run_f32_from_f64;
   return nullptr;
 }
 
@@ -228,26 +263,26 @@ Handler common_handler(Ty to, Ty from, Rounding rounding, bool integral, bool ft
 Flow run_pair(Exec& x) {
   const FloatFormat half = static_cast<FloatFormat>(x.op.a);
   const ConvertMode mode = mode_of(x.op.c);
-  return binary<U32, U32, U32>(x, [=](U32 a, U32 b) { return pair_from_f32(half, a, b, mode); });
+  if (mode.rounding != Rounding::nearest_even)
+    return binary<U32, U32, U32>(x, [=](U32 a, U32 b) { return pair_from_f32(half, a, b, mode); });
+  return to_lanes<1>(x,
+                     [&](U32* d) { pairs_from_f32(half, d, x.src(1), x.src(2), mode.relu, mode.satfinite); });
 }
 Flow run_f8_from_f32(Exec& x) {
   const FloatFormat f8 = static_cast<FloatFormat>(x.op.a);
-  const bool relu = (x.op.c & kRelu) != 0;
-  return binary<U32, U32, U32>(x, [=](U32 a, U32 b) { return U32{f8x2_from_f32(f8, a, b, relu)}; });
+  return to_lanes<1>(x, [&](U32* d) { f8x2_from_f32(f8, d, x.src(1), x.src(2), (x.op.c & kRelu) != 0); });
 }
 Flow run_f8_from_f16(Exec& x) {
   const FloatFormat f8 = static_cast<FloatFormat>(x.op.a);
-  const bool relu = (x.op.c & kRelu) != 0;
-  return unary<U32, U32>(x, [=](U32 a) { return U32{f8x2_from_f16x2(f8, a, relu)}; });
+  return to_lanes<1>(x, [&](U32* d) { f8x2_from_f16x2(f8, d, x.src(1), (x.op.c & kRelu) != 0); });
 }
 Flow run_f16_from_f8(Exec& x) {
   const FloatFormat f8 = static_cast<FloatFormat>(x.op.a);
-  const bool relu = (x.op.c & kRelu) != 0;
-  return unary<U32, U32>(x, [=](U32 a) { return f16x2_from_f8x2(f8, static_cast<std::uint16_t>(a), relu); });
+  return to_lanes<1>(x, [&](U32* d) { f16x2_from_f8x2(f8, d, x.src(1), (x.op.c & kRelu) != 0); });
 }
 Flow run_tf32(Exec& x) {
   const ConvertMode mode = mode_of(x.op.c);
-  return unary<U32, U32>(x, [=](U32 a) { return tf32_from_f32(a, mode); });
+  return to_lanes<1>(x, [&](U32* d) { tf32_from_f32(d, x.src(1), mode); });
 }
 // op.a: bits of a result; op.b: with a sign.
 Flow run_cvt_pack(Exec& x) {

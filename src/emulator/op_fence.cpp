@@ -1,6 +1,7 @@
 // fence and membar. Warps are interleaved one instruction at a time on one memory, so nothing has to be
 // ordered; what fences between proxies would have ordered is remembered, so that a missing one can be told.
 #include "emulator/access.hpp"
+#include "emulator/map_changes.hpp"
 #include "emulator/mbarrier.hpp"
 
 namespace ptxbench::emulator {
@@ -29,7 +30,17 @@ Flow run_acquire_map(Exec& x) {
   std::uint64_t address[kLanes];
   addresses(x, base, (x.op.c & kWide) != 0, address);
   Place place[kLanes];
-  return resolve_lanes(x, Where::generic, address, 128, 1, Access::read, place) ? Flow::next : Flow::stop;
+  if (!resolve_lanes(x, Where::generic, address, 128, 1, Access::read, place)) return Flow::stop;
+  for_lanes(x.mask, [&](int lane) {
+    const auto i = static_cast<unsigned>(lane);
+    if (place[i].kind == Place::Kind::global) x.grid.memory->map_changes().acquire(agent_of(x, lane), place[i].at);
+  });
+  return Flow::next;
+}
+
+Flow run_release_map(Exec& x) {
+  if (x.mask != 0) x.grid.memory->map_changes().release(agent_of(x, __builtin_ctz(x.mask)));
+  return Flow::next;
 }
 
 Result<void> decode_fence(Decoder& d) {
@@ -53,6 +64,8 @@ Result<void> decode_fence(Decoder& d) {
       m.take_one({"shared::cta", "shared::cluster"});
       // The acquire form of async::generic orders nothing that this thread wrote before.
       if (!global_only && !(async_generic && sem == 0)) e.run = run_proxy_async;
+    } else if (map && sem == 1) {
+      e.run = run_release_map;
     } else if (map && sem == 0) {
       operands = 2;
       PTXBENCH_TRY(d.expect_operands(2));

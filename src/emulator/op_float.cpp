@@ -142,12 +142,13 @@ Flow run_approx64(Exec& x) {
   return to_lanes<2>(x, [&](U32* d) { F(words<U64>(d), x.src64(1)); });
 }
 // rsqrt.approx.f64 without .ftz is a subroutine of ptxas's: RSQ64H and one step of a third-order iteration,
-// y + y*e*(1/2 + 3/8 e) with e = 1 - x*y*y; subnormals are scaled.
+// y + y*e*(1/2 + 3/8 e) with e = 1 - x*y*y; subnormals are scaled, a NaN comes out quiet.
 U64 rsqrt_f64(U64 x) {
   const auto real = [](double v) { return std::bit_cast<U64>(v); };
   const U64 magnitude = x & ~(U64{1} << 63);
   constexpr U64 kInfinite = 0x7ff0000000000000;
-  if (magnitude > kInfinite || (x != magnitude && magnitude != 0)) return 0xfff8000000000000;
+  if (magnitude > kInfinite) return x | 0x0008000000000000;
+  if (x != magnitude && magnitude != 0) return 0xfff8000000000000;
   const bool subnormal = magnitude != 0 && magnitude < 0x0010000000000000;
   if (subnormal) x = mul_f64(x, real(0x1p54));
   U64 y = rsqrt_approx_ftz_f64(x);
@@ -218,10 +219,7 @@ Result<void> decode_function(Decoder& d, const Function& f) {
   if (is_constant(d.instruction().operands[1])) e.fidelity = Fidelity::ptxas;  // folded, to other bits
   Handler run = type == Ty::f32 ? f.approx : nullptr;
   if (type == Ty::f64 && (form.mode & kFlushMode) != 0) run = f.approx_ftz64;
-  if (type == Ty::f64 && (form.mode & kFlushMode) == 0 && d.instruction().opcode == "rsqrt") {
-    run = run_rsqrt_f64;
-    e.fidelity = Fidelity::unmeasured;  // equal on the 128 operands that were measured
-  }
+  if (type == Ty::f64 && (form.mode & kFlushMode) == 0 && d.instruction().opcode == "rsqrt") run = run_rsqrt_f64;
   return emit_typed(d, e, run, "sfu");
 }
 

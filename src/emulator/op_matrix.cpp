@@ -53,7 +53,14 @@ Flow run_ldmatrix(Exec& x) {
     undefined[i] = undefined_at(x, places[i], 16);
     any |= undefined[i];
   }
-  if (any != 0) [[unlikely]] x.run.read_undefined(x.site());
+  if (any != 0) [[unlikely]] {
+    x.run.read_undefined(x.site(), [&] {
+      for (int i = 0; i < 8 * matrices; ++i)
+        if (undefined[i] != 0 && places[i].kind == Place::Kind::shared)
+          return hole_text(x.grid, *places[i].cta, static_cast<std::uint32_t>(places[i].at), 16);
+      return std::string();
+    });
+  }
   for (int j = 0; j < matrices; ++j) {
     if (x.operand(static_cast<unsigned>(j)) == kNoOperand) continue;
     std::uint32_t* d = x.dst(static_cast<unsigned>(j));

@@ -32,11 +32,16 @@ constexpr std::uint8_t kWhereMask = 7, kWide = 8;
 
 template <class Mem, class Mid, class Reg, class P>
 void load_as(Reg* d, Mask mask, P&& data) {
-  write_lanes(d, mask, [&](unsigned i) {
+  const auto one = [&](unsigned i) {  // memory never lies over registers
     Mem v;
     std::memcpy(&v, data(i), sizeof v);
-    return static_cast<Reg>(static_cast<Mid>(v));
-  });
+    d[i] = static_cast<Reg>(static_cast<Mid>(v));
+  };
+  if (mask == ~Mask{0}) {
+    for (unsigned i = 0; i < kLanes; ++i) one(i);
+  } else {
+    for_lanes(mask, [&](int i) { one(static_cast<unsigned>(i)); });
+  }
 }
 
 template <class P>
@@ -141,11 +146,6 @@ void store_element(const Exec& x, unsigned k, Lane lane, Mask mask, P&& data) {
   }
 }
 
-bool range_undefined(const Exec& x, const Place& p, unsigned bytes) {
-  return p.kind == Place::Kind::shared ? any_undefined(p.cta->shared_undefined, p.at, bytes)
-                                       : x.grid.memory->global_undefined(p.at, bytes);
-}
-
 constexpr std::uint64_t kNear = 16 << 10;  // bytes
 
 std::uint64_t lowest(Mask mask, const std::uint64_t address[kLanes]) {
@@ -168,7 +168,75 @@ const std::uint8_t* resolve_near(const Exec& x, Where where, const std::uint64_t
   Place p;
   const auto span = static_cast<unsigned>(high - low + bytes);
   const std::uint8_t* data = resolve_range(x, where, low, span, bytes, Access::read, p);
-  return data != nullptr && !range_undefined(x, p, span) ? data : nullptr;
+  return data != nullptr && !x.grid.memory->global_undefined(p.at, span) ? data : nullptr;
+}
+
+// The bits of an element's bytes, number @p k of @p each bytes.
+std::uint64_t element_bits(unsigned k, unsigned each) {
+  return ((std::uint64_t{1} << each) - 1) << (k * each);
+}
+
+Flow load_shared(Exec& x, Lane lane, const SharedLanes& at) {
+  const unsigned n = x.op.a, each = x.op.b, total = n * each;
+  const std::uint8_t* data = x.cta.shared.data();
+  std::uint64_t undefined[kLanes];
+  const bool any = any_undefined(x.cta, at, total);
+  if (any) [[unlikely]] {
+    x.run.read_undefined(x.site(), [&] {
+      std::string text;
+      for_lanes(x.mask, [&](int i) {
+        if (text.empty()) text = hole_text(x.grid, x.cta, at.offset[i], total);
+      });
+      return text;
+    });
+    for_lanes(x.mask,
+              [&](int i) { undefined[i] = undefined_bits(x.cta.shared_undefined, at.offset[i], total); });
+  }
+  for (unsigned k = 0; k < n; ++k) {
+    if (x.operand(k) == kNoOperand) continue;
+    if (lane == Lane::b32 && n == 1 && at.contiguous) {
+      std::memcpy(x.dst(0), data + at.low, 4 * kLanes);
+    } else if (lane == Lane::b64 && n == 1 && at.contiguous) {
+      std::memcpy(x.dst(0), data + at.low, 8 * kLanes);
+    } else {
+      load_element(x, k, lane, x.mask, [&](unsigned i) { return data + at.offset[i] + k * each; });
+    }
+    Mask u = 0;
+    if (any) [[unlikely]] {
+      for_lanes(x.mask, [&](int i) { u |= Mask{(undefined[i] & element_bits(k, each)) != 0} << i; });
+    }
+    x.set_undefined(k, u);
+  }
+  return Flow::next;
+}
+
+void store_shared(Exec& x, Lane lane, const SharedLanes& at, Mask undefined) {
+  const unsigned n = x.op.a, each = x.op.b, total = n * each;
+  std::uint8_t* data = x.cta.shared.data();
+  for (unsigned k = 0; k < n; ++k) {
+    if (lane == Lane::b32 && n == 1 && at.contiguous) {
+      std::memcpy(data + at.low, x.src(1), 4 * kLanes);
+    } else if (lane == Lane::b64 && n == 1 && at.contiguous) {
+      std::memcpy(data + at.low, x.src(1), 8 * kLanes);
+    } else {
+      store_element(x, k + 1, lane, x.mask, [&](unsigned i) { return data + at.offset[i] + k * each; });
+    }
+  }
+  if (undefined == 0) [[likely]] {
+    define(x.cta, at, x.mask, total);
+    return;
+  }
+  x.run.stored_undefined(x.site());
+  for_lanes(x.mask, [&](int i) {
+    std::uint64_t bits = 0;
+    for (unsigned k = 0; k < n; ++k)
+      if ((x.undefined_of(x.operand(k + 1)) >> i & 1) != 0) bits |= element_bits(k, each);
+    put_undefined_bits(x.cta.shared_undefined, at.offset[i], total, bits);
+  });
+}
+
+bool may_be_shared(Where where) {
+  return where == Where::shared_cta || where == Where::shared_cluster || where == Where::generic;
 }
 
 Flow run_load(Exec& x) {
@@ -177,13 +245,18 @@ Flow run_load(Exec& x) {
   const auto lane = static_cast<Lane>(x.op.d);
   const Operand base = x.operand(n);
   if (address_undefined(x, base)) return Flow::stop;
+  if (may_be_shared(where)) {
+    SharedLanes at;
+    if (shared_lanes(x, where, base, (x.op.c & kWide) != 0, total, Access::read, at))
+      return load_shared(x, lane, at);
+  }
   std::uint64_t address[kLanes];
   addresses(x, base, (x.op.c & kWide) != 0, address);
 
   if (x.mask == ~Mask{0} && contiguous(address, total)) {
     Place p;
     const std::uint8_t* data = resolve_range(x, where, address[0], total * kLanes, total, Access::read, p);
-    if (data != nullptr && !range_undefined(x, p, total * kLanes)) {
+    if (data != nullptr && !x.grid.memory->global_undefined(p.at, total * kLanes)) {
       if (total == 4 && lane == Lane::b32) {
         std::memcpy(x.dst(0), data, 4 * kLanes);
       } else if (total == 8 && lane == Lane::b64) {
@@ -215,14 +288,14 @@ Flow run_load(Exec& x) {
   std::uint64_t undefined[kLanes];
   std::uint64_t any = 0;
   for_lanes(x.mask, [&](int i) { any |= undefined[i] = undefined_at(x, place[i], total); });
-  if (any != 0) [[unlikely]] x.run.read_undefined(x.site());
+  if (any != 0) [[unlikely]]
+    x.run.read_undefined(x.site());
   for (unsigned k = 0; k < n; ++k) {
     if (x.operand(k) == kNoOperand) continue;
     load_element(x, k, lane, x.mask, [&](unsigned i) { return place[i].data + k * each; });
     Mask u = 0;
     if (any != 0) [[unlikely]] {
-      const std::uint64_t bytes = ((std::uint64_t{1} << each) - 1) << (k * each);
-      for_lanes(x.mask, [&](int i) { u |= Mask{(undefined[i] & bytes) != 0} << i; });
+      for_lanes(x.mask, [&](int i) { u |= Mask{(undefined[i] & element_bits(k, each)) != 0} << i; });
     }
     x.set_undefined(k, u);
   }
@@ -235,11 +308,18 @@ Flow run_store(Exec& x) {
   const auto lane = static_cast<Lane>(x.op.d);
   const Operand base = x.operand(0);
   if (address_undefined(x, base)) return Flow::stop;
-  std::uint64_t address[kLanes];
-  addresses(x, base, (x.op.c & kWide) != 0, address);
   Mask undefined = 0;  // of any element
   for (unsigned k = 1; k <= n; ++k) undefined |= x.undefined_of(x.operand(k));
   undefined &= x.mask;
+  if (may_be_shared(where)) {
+    SharedLanes at;
+    if (shared_lanes(x, where, base, (x.op.c & kWide) != 0, total, Access::write, at)) {
+      store_shared(x, lane, at, undefined);
+      return Flow::next;
+    }
+  }
+  std::uint64_t address[kLanes];
+  addresses(x, base, (x.op.c & kWide) != 0, address);
 
   if (x.mask == ~Mask{0} && undefined == 0 && contiguous(address, total)) {
     Place p;
@@ -254,11 +334,7 @@ Flow run_store(Exec& x) {
           store_element(x, k + 1, lane, x.mask, [&](unsigned i) { return data + i * total + k * each; });
         }
       }
-      if (p.kind == Place::Kind::shared) {
-        set_undefined(p.cta->shared_undefined, p.at, total * kLanes, false);
-      } else {
-        x.grid.memory->define(p.at, total * kLanes);
-      }
+      x.grid.memory->define(p.at, total * kLanes);
       return Flow::next;
     }
   }
@@ -273,8 +349,7 @@ Flow run_store(Exec& x) {
     std::uint64_t bits = 0;
     if ((undefined >> i & 1) != 0) [[unlikely]] {
       for (unsigned k = 0; k < n; ++k) {
-        if ((x.undefined_of(x.operand(k + 1)) >> i & 1) != 0)
-          bits |= ((std::uint64_t{1} << each) - 1) << (k * each);
+        if ((x.undefined_of(x.operand(k + 1)) >> i & 1) != 0) bits |= element_bits(k, each);
       }
     }
     if (good) good = now_holds(x, place[i], i, total, bits);

@@ -1,5 +1,6 @@
 // Changing tensor maps: tensormap.replace, tensormap.cp_fenceproxy. PTX ISA 9.7.9.26, 9.7.13.16.
 #include "emulator/async_operands.hpp"
+#include "emulator/map_changes.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/text.hpp"
 
@@ -107,6 +108,10 @@ Flow run_replace(Exec& x) {
     std::uint8_t* bytes =
         map_bytes(x, agent, lane, address, static_cast<Place>(x.op.b), Access::write, cta, offset);
     if (!bytes) return Flow::stop;
+    if (cta != nullptr && any_undefined(cta->shared_undefined, offset, 128))
+      return x.fault(FaultKind::undefined_value, lane,
+                     "tensormap.replace on 128 bytes at " + hex(address) +
+                         " of which some were never written: where a map keeps its fields nobody knows");
     auto map = decode_tensor_map(bytes);
     // Compilers make maps from nothing: zeros, then every field.
     if (!map && std::all_of(bytes, bytes + 128, [](std::uint8_t b) { return b == 0; })) map = TensorMap{};
@@ -119,6 +124,7 @@ Flow run_replace(Exec& x) {
     if (!problem.empty()) return x.fault(FaultKind::tensor_map, lane, "tensormap.replace with " + problem);
     const auto image = encode(*map);
     std::memcpy(bytes, image.data(), image.size());
+    if (cta == nullptr) x.grid.memory->map_changes().changed(agent, address, false);
   }
   return Flow::next;
 }
@@ -171,6 +177,7 @@ Flow run_copy(Exec& x) {
   std::uint8_t* p = x.grid.memory->global(agent, to, 128, 128, Access::write);
   if (!p) return Flow::stop;
   std::memcpy(p, from, 128);
+  x.grid.memory->map_changes().changed(agent, to, true);
   for (std::uint32_t b = 0; b < 128; b += 64) {
     const std::uint64_t bits = undefined_bits(cta->shared_undefined, offset + b, 64);
     if ((bits != 0 || x.grid.memory->any_global_undefined()) &&

@@ -1,6 +1,7 @@
 // Copies of tensors' boxes: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor.
 // PTX ISA 9.7.9.27.
 #include "emulator/async_copy.hpp"
+#include "emulator/map_changes.hpp"
 #include "emulator/overwrites.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/tma.hpp"
@@ -48,6 +49,7 @@ class TmaLoad final : public AsyncOp {
     });
     return true;
   }
+  bool signals(std::uint16_t rank, std::uint32_t offset) const override { return target.signals(rank, offset); }
   std::string describe() const override {
     return "TMA load of " + box.describe(*memory) + "," + target.describe();
   }
@@ -74,6 +76,8 @@ class TmaStore final : public GroupedOp {
       // With gaps between rows the others of their granules may be written.
       if (box.shape.footprint == box.shape.bytes) reads_source(note_store_read(agent, *cta, offset, box.shape.bytes));
       box_from_shared(*cta, offset, box.map, box.shape, data_, undefined_);
+      if (!undefined_.empty())
+        run.read_undefined(agent.site, [&] { return hole_text(agent.grid, *cta, offset, box.shape.footprint); });
       touches_ctas = 0;
       source_read(cluster);
       return false;
@@ -118,11 +122,7 @@ bool read_box(const Exec& x, int lane, unsigned coordinates, Box& box) {
   if (map->rank != rank)
     return bad(" has rank " + std::to_string(map->rank) + "; the instruction copies boxes of rank " +
                std::to_string(rank));
-  if (map->interleave != kInterleaveNone) {
-    x.fault(FaultKind::unsupported, lane,
-            where + " has an interleaved layout, which this emulator does not know");
-    return false;
-  }
+  x.grid.memory->map_changes().used(agent, box.map_address);
   box.shape = box_shape(*map);
   for (unsigned d = 0; d < rank; ++d) box.at[d] = static_cast<std::int32_t>(x.src(coordinates + d)[lane]);
   return true;

@@ -8,22 +8,26 @@ namespace ptxbench::emulator {
 void Run::raise(Fault f) {
   if (fault) return;
   fault = std::move(f);
-  if (fault->kind != FaultKind::undefined_value || undefined_reads_.empty()) return;
-  fault->detail += "first reads of memory that was never written, from one of which the value may come:\n";
-  for (const Site& site : undefined_reads_) {
-    const OpInfo& info = kernel_->info[kernel_->ops[site.op].info];
+  if (fault->kind != FaultKind::undefined_value) return;
+  tell("first stores to shared memory of values that were never written", undefined_stores_);
+  tell("first reads of memory that was never written, from one of which the value may come", undefined_reads_);
+}
+
+void Run::tell(const char* title, const std::vector<Undefined>& list) {
+  if (list.empty()) return;
+  fault->detail += std::string(title) + ":\n";
+  for (const Undefined& u : list) {
+    const OpInfo& info = kernel_->info[kernel_->ops[u.site.op].info];
     const std::string source = kernel_->module != nullptr ? kernel_->module->source_line(info.location) : std::string();
-    fault->detail += "CTA " + std::to_string(site.cta) + " warp " + std::to_string(site.warp) + " at PTX line " +
+    fault->detail += "CTA " + std::to_string(u.site.cta) + " warp " + std::to_string(u.site.warp) + " at PTX line " +
                      std::to_string(info.where.line) + (source.empty() ? "" : " (" + source + ")") + ", `" + info.text +
-                     "`\n";
+                     "`" + u.where + "\n";
   }
 }
 
-void Run::keep_undefined_read(const Site& site) {
-  if (site.op >= kernel_->ops.size()) return;
-  for (const Site& known : undefined_reads_)
-    if (known.op == site.op) return;
-  undefined_reads_.push_back(site);
+bool Run::keeps(const std::vector<Undefined>& list, const Site& site) const {
+  return list.size() < kReadsKept && site.op < kernel_->ops.size() &&
+         std::none_of(list.begin(), list.end(), [&](const Undefined& u) { return u.site.op == site.op; });
 }
 
 void Run::remark(bool hazard, std::string_view code, const Site& site, std::string message) {

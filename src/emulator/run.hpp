@@ -34,17 +34,34 @@ class Run {
   bool failed() const { return fault.has_value(); }
   void remark(bool hazard, std::string_view code, const Site& site, std::string message);
   void print(std::string_view text);
-  // An instruction read memory that was never written. Kept of a cluster's first few instructions that did.
-  void read_undefined(const Site& site) {
-    if (undefined_reads_.size() < kReadsKept) keep_undefined_read(site);
+  // An instruction read memory that was never written; @p where() says which. Kept of a cluster's first few instructions
+  // that did.
+  template <class F>
+  void read_undefined(const Site& site, F&& where) {
+    if (keeps(undefined_reads_, site)) undefined_reads_.push_back({site, where()});
   }
-  void forget_undefined_reads() { undefined_reads_.clear(); }
+  void read_undefined(const Site& site) {
+    read_undefined(site, [] { return std::string(); });
+  }
+  // One stored a register that was never written, or depends on one, to shared memory.
+  void stored_undefined(const Site& site) {
+    if (keeps(undefined_stores_, site)) undefined_stores_.push_back({site, {}});
+  }
+  void forget_undefined_reads() {
+    undefined_reads_.clear();
+    undefined_stores_.clear();
+  }
 
  private:
   static constexpr std::size_t kReadsKept = 8;
-  void keep_undefined_read(const Site& site);
+  struct Undefined {
+    Site site;
+    std::string where;
+  };
+  bool keeps(const std::vector<Undefined>& list, const Site& site) const;
+  void tell(const char* title, const std::vector<Undefined>& list);
   const Kernel* kernel_;
-  std::vector<Site> undefined_reads_;  // one an instruction
+  std::vector<Undefined> undefined_reads_, undefined_stores_;  // one an instruction
 };
 
 }  // namespace ptxbench::emulator

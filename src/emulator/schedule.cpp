@@ -407,7 +407,7 @@ bool ClusterRunner::awaited(const AsyncOp& op) const {
   const bool announces = issued.find("mbarrier") != std::string_view::npos;
   for (const Warp* const warp : warps_) {
     for (const Fragment& f : warp->fragments) {
-      if (f.wait.kind == Kind::mbarrier && announces) return true;
+      if (f.wait.kind == Kind::mbarrier && announces && op.signals(f.wait.cta, f.wait.address)) return true;
       if (f.wait.kind != Kind::async_group) continue;
       const std::string_view waits = kernel_.info[kernel_.ops[f.pc].info].text;
       const bool bulk = begins(waits, "cp.async.bulk");

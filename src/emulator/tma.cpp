@@ -10,17 +10,19 @@ namespace ptxbench::emulator {
 
 BoxShape box_shape(const TensorMap& map) {
   BoxShape s;
-  s.element_bytes = element_bits(map.data_type) / 8;
+  const bool interleaved = map.interleave != kInterleaveNone;
+  s.element_bytes = interleaved ? 16u * map.interleave : element_bits(map.data_type) / 8;
   s.rows = 1;
   for (unsigned d = 0; d < map.rank; ++d) {
-    s.step[d] = d == 0 ? 1 : map.element_strides[d];  // the innermost dimension has none
-    s.extent[d] = (map.box[d] + s.step[d] - 1) / s.step[d];
+    s.step[d] = d == 0 && !interleaved ? 1 : map.element_strides[d];  // an innermost dimension has none
+    s.extent[d] = interleaved && d + 2 == map.rank ? 1 : (map.box[d] + s.step[d] - 1) / s.step[d];
     if (d > 0) s.rows *= s.extent[d];
   }
   s.inner_bytes = s.extent[0] * s.element_bytes;
   s.bytes = s.rows * s.inner_bytes;
-  s.pitch = map.swizzle == kSwizzleNone ? s.inner_bytes : std::max(s.inner_bytes, 16u << map.swizzle);
-  s.footprint = s.rows * s.pitch;
+  const std::uint32_t span = map.swizzle == kSwizzleNone ? 1 : 16u << map.swizzle;
+  s.pitch = interleaved ? s.inner_bytes : std::max(s.inner_bytes, span);
+  s.footprint = (s.rows * s.pitch + span - 1) / span * span;
   return s;
 }
 
@@ -32,8 +34,9 @@ std::string coordinates_text(const Coordinates& at, unsigned rank) {
 
 namespace {
 
-// Calls row(address of the row's element 0, first, last) for each row of the box in order: elements [first,
-// last) of the row lie inside the tensor; first == last where none does. Stops where row returns false.
+// Calls row(index, address of the row's element 0, first, last) for each row of the box in order: elements
+// [first, last) of the row lie inside the tensor, each step[0] elements behind the one before; first == last
+// where none does. Stops where row returns false.
 template <class F>
 bool for_rows(const TensorMap& map, const BoxShape& s, const Coordinates& at, F&& row) {
   // Of the innermost dimension: which elements are inside. The same for every row.
@@ -56,6 +59,17 @@ bool for_rows(const TensorMap& map, const BoxShape& s, const Coordinates& at, F&
       return false;
     for (unsigned d = 1; d < map.rank && ++i[d] == s.extent[d]; ++d) i[d] = 0;
   }
+  return true;
+}
+
+// Calls run(first element, how many, address) for the runs of elements [first, last) of a row that adjoin in
+// global memory. Stops where run returns false.
+template <class F>
+bool for_runs(const BoxShape& s, std::uint64_t address, std::uint32_t first, std::uint32_t last, F&& run) {
+  if (s.step[0] == 1)
+    return first == last || run(first, last - first, address + std::uint64_t{first} * s.element_bytes);
+  for (std::uint32_t i = first; i < last; ++i)
+    if (!run(i, 1u, address + std::uint64_t{i} * s.step[0] * s.element_bytes)) return false;
   return true;
 }
 
@@ -88,7 +102,8 @@ void convert(std::uint8_t data_type, std::uint8_t* p, std::uint32_t bytes) {
 // The place of bytes [address, address + bytes) of the tensor. Rows mostly lie in the same span.
 std::uint8_t* place(Agent& agent, Span& span, std::uint64_t address, std::uint64_t bytes, Access access) {
   if (span.holds(address, bytes) && (access == Access::read || span.writable)) {
-    if (agent.grid.watches_global()) [[unlikely]] agent.grid.memory->watch(agent, address, bytes, access);
+    if (agent.grid.watches_global()) [[unlikely]]
+      agent.grid.memory->watch(agent, address, bytes, access);
     return span.data + (address - span.begin);
   }
   std::uint8_t* p = agent.grid.memory->global(agent, address, bytes, 1, access);
@@ -111,7 +126,6 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
         std::uint8_t* to = out.data() + std::size_t{r} * s.inner_bytes;
         fill_outside(map, to, first * n);
         fill_outside(map, to + last * n, s.inner_bytes - last * n);
-        if (first == last) return true;
         const auto copy = [&](std::uint32_t i, std::uint32_t count, std::uint64_t from) {
           const std::uint8_t* p = place(agent, span, from, std::uint64_t{count} * n, Access::read);
           if (!p) return false;
@@ -127,7 +141,7 @@ bool gather_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Coo
           }
           return true;
         };
-        return copy(first, last - first, address + std::uint64_t{first} * n);
+        return for_runs(s, address, first, last, copy);
       });
 }
 
@@ -141,7 +155,7 @@ void box_to_shared(Cta& cta, std::uint32_t offset, const TensorMap& map, const B
     return;
   }
   // Where rows fill the swizzle's span the box covers its footprint.
-  const bool whole = s.inner_bytes == s.pitch && undefined.empty();
+  const bool whole = s.bytes == s.footprint && undefined.empty();
   if (track && whole) set_undefined(cta.shared_undefined, offset, s.bytes, false);
   const std::uint8_t* from = box.data();
   for (std::uint32_t r = 0, i = 0; r < s.rows; ++r)
@@ -187,21 +201,22 @@ bool scatter_box(Agent& agent, const TensorMap& map, const BoxShape& s, const Co
   const unsigned n = s.element_bytes;
   return for_rows(
       map, s, at, [&](std::uint32_t r, std::uint64_t address, std::uint32_t first, std::uint32_t last) {
-        if (first == last) return true;
-        const std::uint32_t begin = first * n, bytes = (last - first) * n;
-        // Stores end where granules of 16 bytes do, behind the last element of the row if need be (seen on an
-        // H200).
-        const std::uint32_t padding = reduction ? 0 : (16 - (begin + bytes) % 16) % 16;
-        const std::uint64_t to = address + begin;
-        std::uint8_t* p = place(agent, span, to, bytes + padding, reduction ? Access::atomic : Access::write);
-        if (!p) return false;
-        const std::size_t from = std::size_t{r} * s.inner_bytes + begin;
-        if (reduction) {
-          reduce(reduction->op, reduction->type, p, box.data() + from, bytes);
-        } else {
-          std::memcpy(p, box.data() + from, bytes + padding);
-        }
-        return store_undefined(agent, to, bytes, undefined, from, reduction != nullptr);
+        return for_runs(s, address, first, last, [&](std::uint32_t i, std::uint32_t count, std::uint64_t to) {
+          const std::uint32_t begin = i * n, bytes = count * n;
+          // Stores end where granules of 16 bytes do, behind the last element of the row if need be (seen on
+          // an H200).
+          const std::uint32_t padding = reduction ? 0 : (16 - (begin + bytes) % 16) % 16;
+          std::uint8_t* p =
+              place(agent, span, to, bytes + padding, reduction ? Access::atomic : Access::write);
+          if (!p) return false;
+          const std::size_t from = std::size_t{r} * s.inner_bytes + begin;
+          if (reduction) {
+            reduce(reduction->op, reduction->type, p, box.data() + from, bytes);
+          } else {
+            std::memcpy(p, box.data() + from, bytes + padding);
+          }
+          return store_undefined(agent, to, bytes, undefined, from, reduction != nullptr);
+        });
       });
 }
 

@@ -11,11 +11,14 @@
 namespace ptxbench::emulator {
 
 // A box as it lies in shared memory: `rows` runs of `inner_bytes`, `pitch` apart (seen on an H200: with a
-// swizzle a row takes its whole span).
+// swizzle a row takes its whole span). Of an interleaved tensor (NC/8HWC8, NC/16HWC16) the elements here are
+// its slices of 16 or 32 bytes: dimension 0 counts them, the last but one chooses among the slices of a
+// pixel's channels, of which a box has one whatever the map says, and rows are dense (all seen on an H200).
 struct BoxShape {
   std::array<std::uint32_t, 5> extent{1, 1, 1, 1, 1};  // elements a dimension, after element strides
   std::array<std::uint32_t, 5> step{1, 1, 1, 1, 1};    // of coordinates
-  std::uint32_t element_bytes = 0, inner_bytes = 0, rows = 0;
+  std::uint32_t element_bytes = 0;                     // or of a slice
+  std::uint32_t inner_bytes = 0, rows = 0;
   std::uint32_t bytes = 0;                 // what a copy moves and signals
   std::uint32_t pitch = 0, footprint = 0;  // of rows, and of all: a swizzle's span at least
 };

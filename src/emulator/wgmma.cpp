@@ -58,7 +58,7 @@ bool read_operand(Agent& agent, const WgmmaOp& op, std::uint64_t descriptor, boo
   if (!cta.shared_undefined.empty())
     for (int i = 0; i < count; ++i)
       if ((cta.shared_undefined[chunks[i] / 64] >> (chunks[i] % 64) & 0xffff) != 0) {
-        agent.run.read_undefined(agent.site);
+        agent.run.read_undefined(agent.site, [&] { return hole_text(agent.grid, cta, chunks[i], 16); });
         const RowRange range = rows_of_chunk(mn_major, i);
         for (int r = 0; r < range.count; ++r) undefined.set(static_cast<std::size_t>(range.first + r));
       }

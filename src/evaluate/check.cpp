@@ -1,5 +1,7 @@
 #include "evaluate/check.hpp"
 
+#include "evaluate/stored.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -34,7 +36,9 @@ Result<void> check_choice(const SolutionChoice* choice, const Definition& defini
   return same_definition(*choice->solution, definition, part);
 }
 
-Result<void> check_comparator(const Judging& judging, const Definition& definition) {
+Result<void> check_comparator(const Judging& judging, const Definition& definition, const EvaluateOptions& options) {
+  if (options.protocol == kPublished && (judging.comparator.kind != ComparatorKind::model_error || !judging.comparator.by_output.empty()))
+    return wrong("the protocol " + std::string(kPublished) + " has a comparator of its own; leave the request's at its default");
   if (judging.comparator.kind == ComparatorKind::callback && judging.own_comparator == nullptr)
     return wrong("comparison by callback was asked for, and there is none");
   PTXBENCH_TRY(check_tolerance(judging.comparator.tolerance, "all outputs"));
@@ -58,7 +62,10 @@ Result<void> check_options(const EvaluateOptions& options) {
   if (options.trials && (*options.trials < 1 || *options.trials > 1000)) return wrong("trials must lie in 1 to 1000");
   if (options.limits.steps > 512) return wrong("limits.steps must lie in 0 to 512");
   if (options.pairs < 6 || options.pairs > 10000) return wrong("pairs must lie in 6 (fewer give no interval) to 10000");
-  if (options.protocol != "rigorous") return wrong("unknown protocol \"" + options.protocol + "\"; there is: rigorous");
+  PTXBENCH_TRY(check_protocol(options.protocol));
+  if (options.protocol == kPublished && options.l2 == L2State::warm)
+    return wrong("the protocol " + std::string(kPublished) + " is for a cold L2");
+  if (!(options.target_width >= 0 && options.target_width < 1)) return wrong("target_width must lie in 0 to 1");
   if (options.stop_if_slower_than && !(*options.stop_if_slower_than > 0 && std::isfinite(*options.stop_if_slower_than)))
     return wrong("stop_if_slower_than is a speedup: a finite number above 0");
   if (options.seed && *options.seed >> 63) return wrong("a seed must be below 2^63");
@@ -86,16 +93,25 @@ Result<void> check_request(const Solution& solution, std::span<const Workload> w
   PTXBENCH_TRY(same_definition(solution, definition, "candidate"));
   PTXBENCH_TRY(check_choice(std::get_if<SolutionChoice>(&judging.reference), definition, "reference"));
   PTXBENCH_TRY(check_choice(std::get_if<SolutionChoice>(&judging.baseline), definition, "baseline"));
-  PTXBENCH_TRY(check_comparator(judging, definition));
+  PTXBENCH_TRY(check_comparator(judging, definition, options));
   if (const auto* fixed = std::get_if<FixedTime>(&judging.baseline); fixed != nullptr && fixed->ns == 0)
     return wrong("a fixed baseline time must be above 0 ns");
   if (const auto* own = std::get_if<std::shared_ptr<Reference>>(&judging.reference); own != nullptr && *own == nullptr)
     return wrong("the reference callback is null");
-  if (options.verify && std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition))
+  const bool all_stored = std::all_of(workloads.begin(), workloads.end(), has_golden_outputs);
+  if (std::holds_alternative<GoldenReference>(judging.reference) && !all_stored)
+    return make_error(ErrorCode::invalid_argument, "stored outputs were asked for as reference, but not every workload stores every output",
+                      {}, "golden_outputs");
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference);
+      python != nullptr && (definition.reference.empty() || python->python.empty() || python->deadline_ns == 0))
+    return wrong("a Python reference needs a definition with `reference`, an interpreter, and a deadline above zero");
+  if (options.verify && std::holds_alternative<NativeReference>(judging.reference) && !has_native_reference(definition) && !all_stored)
     return make_error(ErrorCode::unsupported,
                       "nothing here computes what \"" + definition.name + "\" (op_type \"" + definition.op_type +
-                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]); bring a "
-                          "reference: another Solution, or a callback",
+                          "\") expects: the library's own references know GEMMs (A[M,K], B[N,K] -> C[M,N]) and attention "
+                          "(Q K V -> O LSE, Q K V O dO L -> dQ dK dV, with the tag mask:none or mask:causal). Ways to bring one: "
+                          "another Solution, outputs stored with the workloads (golden), the definition's own Python `reference`, "
+                          "or a callback",
                       {}, "no_reference");
   return {};
 }

@@ -1,5 +1,7 @@
 // One judgement: compile, verify, time, count; each stage's evidence is turned into the verdict by that stage's pure code.
 #include "evaluate/judge.hpp"
+#include "evaluate/python_reference.hpp"
+#include "evaluate/stored.hpp"
 
 #include "evaluate/check.hpp"
 #include "evaluate/memory.hpp"
@@ -149,7 +151,7 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
@@ -172,7 +174,7 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
 // What a noise floor belongs to.
 std::string noise_key(const DeviceInfo& device, const Workload& workload, const TimeJob& job) {
   Hasher hasher;
-  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol);
+  hasher.field(device.id).field(to_json(*workload.definition)).field(to_json(workload)).field(job.protocol).field(l2_state_name(job.l2));
   hasher.field(baseline_kind_name(job.baseline.kind));
   if (job.baseline.solution) {
     hasher.field(content_hash(job.baseline.solution->solution));
@@ -195,15 +197,17 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
   job.pairs = stages.options.pairs;
   job.budget_ns = stages.options.time_budget_ns;
   job.stop_if_slower_than = stages.options.stop_if_slower_than;
+  job.target_width = stages.options.target_width;
+  job.l2 = stages.options.l2;
   job.protocol = stages.options.protocol;
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   const std::string key = noise_key(device, stages.workload, job);
   const std::optional<double> kept = stages.context.noise_floor(key);
-  job.noise = !kept && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
+  job.noise = !kept && job.protocol == kRigorous && job.baseline.kind != BaselineKind::none && job.baseline.kind != BaselineKind::fixed_time;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const TimeEvidence evidence,
@@ -211,7 +215,7 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
                                                     {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
   if (evidence.fault) PTXBENCH_TRY(not_sick(*evidence.fault));
   if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
-  compose_timing(evidence, verdict, kept);
+  compose_timing(evidence, verdict, kept, roofline(stages.workload, device, job.l2, evidence.gpu.max_sm_mhz));
   verdict.provenance.stages.push_back({"time", since(start)});
   return {};
 }
@@ -225,7 +229,7 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   job.run_deadline_ns = stages.run_deadline_ns(device);
   job.inputs = stages.inputs();
   job.reference = prepared.reference;
-  job.comparator = stages.judging.comparator;
+  job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
@@ -389,11 +393,30 @@ bool counts(const EvaluateOptions& options, std::size_t index) noexcept {
   return options.count && (options.count_workloads == CountScope::all || index == 0);
 }
 
+namespace {
+
+// Stored tensors and Python references are callbacks like a host's own.
+Judging serve(const Judging& judging, std::span<const Workload> workloads) {
+  Judging served = judging;
+  if (served.inputs == nullptr && std::any_of(workloads.begin(), workloads.end(), has_stored_inputs))
+    served.inputs = make_stored_inputs(judging.data_root);
+  const bool golden = std::holds_alternative<GoldenReference>(judging.reference) ||
+                      (std::holds_alternative<NativeReference>(judging.reference) &&
+                       !has_native_reference(*workloads[0].definition) &&
+                       std::all_of(workloads.begin(), workloads.end(), has_golden_outputs));
+  if (golden) served.reference = make_golden_reference(judging.data_root);
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python);
+  return served;
+}
+
+}  // namespace
+
 Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
                                const EvaluateOptions& options) {
   PTXBENCH_TRY(check_options(options));
   PTXBENCH_TRY(check_request(solution, workloads, judging, options));
   Begun begun;
+  begun.judging = serve(judging, workloads);
   begun.evaluation.solution = solution.name;
   begun.evaluation.solution_hash = content_hash(solution);
   begun.evaluation.definition = workloads[0].definition->name;
@@ -412,7 +435,7 @@ Result<Evaluation> run(Context& context, const Solution& solution, std::span<con
   PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options));
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
-    const Stages stages{ContextImpl::of(context), workloads[i], judging, options, cancel, begun.seed, counts(options, i)};
+    const Stages stages{ContextImpl::of(context), workloads[i], begun.judging, options, cancel, begun.seed, counts(options, i)};
     PTXBENCH_TRY_ASSIGN(Prepared prepared, prepare(stages, solution, false));
     PTXBENCH_TRY_ASSIGN(Verdict verdict, measure(stages, std::move(prepared)));
     begun.evaluation.verdicts.push_back(std::move(verdict));

@@ -50,6 +50,7 @@ Result<Verdict> measure(const Stages& stages, Prepared prepared);
 // An evaluation without its verdicts, after the request has been checked, and the seed of its draws.
 struct Begun {
   Evaluation evaluation;
+  Judging judging;  // the request's, with the library's own ways of serving it put in where it asks for them
   std::uint64_t seed = 0;
 };
 Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,

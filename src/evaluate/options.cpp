@@ -63,7 +63,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
                           "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads",
-                          "schedules", "small_sm_count", "schedule_budget_s", "limits"}));
+                          "schedules", "small_sm_count", "schedule_budget_s", "target_width", "l2", "limits"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -134,11 +134,22 @@ Result<EvaluateOptions> parse(std::string_view text) {
     if (!(value > 0)) return slower->error("a speedup must be above 0");
     options.stop_if_slower_than = value;
   }
+  PTXBENCH_TRY_ASSIGN(const auto width, root.get("target_width"));
+  if (width) {
+    PTXBENCH_TRY_ASSIGN(options.target_width, width->as_double());
+    if (!(options.target_width >= 0 && options.target_width < 1))
+      return width->error("a target width is a part of the ratio: it must lie in 0 (never stop by it) to 1");
+  }
+  PTXBENCH_TRY_ASSIGN(const auto l2, root.get("l2"));
+  if (l2) {
+    PTXBENCH_TRY_ASSIGN(const std::string word, l2->as_string());
+    if (word != "cold" && word != "warm") return l2->error("l2 is \"cold\" or \"warm\", not \"" + word + "\"");
+    options.l2 = word == "warm" ? L2State::warm : L2State::cold;
+  }
   PTXBENCH_TRY_ASSIGN(const auto protocol, root.get("protocol"));
   if (protocol) {
     PTXBENCH_TRY_ASSIGN(options.protocol, protocol->as_string());
-    if (options.protocol != "rigorous")
-      return protocol->error("unknown protocol \"" + options.protocol + "\"; there is: rigorous");
+    if (const Result<void> known = check_protocol(options.protocol); !known) return protocol->error(known.error().message);
   }
   PTXBENCH_TRY_ASSIGN(const auto seed, root.get("seed"));
   if (seed) {
@@ -186,6 +197,7 @@ std::string to_json(const EvaluateOptions& options) {
   out.field("pairs", options.pairs).field("time_budget_s", seconds(options.time_budget_ns));
   if (options.stop_if_slower_than) out.field("stop_if_slower_than", *options.stop_if_slower_than);
   if (options.memory_budget_bytes) out.field("memory_budget_bytes", *options.memory_budget_bytes);
+  out.field("target_width", options.target_width).field("l2", l2_state_name(options.l2));
   out.key("limits").begin_object().field("source_bytes", options.limits.source_bytes).field("steps", options.limits.steps);
   out.field("grid_ctas", options.limits.grid_ctas).field("global_bytes", options.limits.global_bytes);
   if (options.limits.workspace_bytes) out.field("workspace_bytes", *options.limits.workspace_bytes);

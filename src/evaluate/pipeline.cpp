@@ -31,11 +31,12 @@ Result<std::shared_ptr<RunningRequest>> RunningRequest::begin(ContextImpl& conte
   request->evaluation_.verdicts.resize(request->count_);
   request->remaining_ = request->count_;
   request->seed_ = begun.seed;
+  request->judging_ = std::move(begun.judging);
   return request;
 }
 
 Stages RunningRequest::stages(std::size_t unit) const {
-  return {context_, content_.workloads[unit], content_.judging, content_.options, cancel_, seed_, counts(content_.options, unit)};
+  return {context_, content_.workloads[unit], judging_, content_.options, cancel_, seed_, counts(content_.options, unit)};
 }
 
 std::optional<Prepared> RunningRequest::prepare(std::size_t unit) noexcept {

@@ -61,6 +61,7 @@ class RunningRequest {
   const std::size_t count_;
   UniqueFd event_;
   std::uint64_t seed_ = 0;
+  Judging judging_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

@@ -73,6 +73,10 @@ std::optional<double> Evaluation::speedup() const noexcept {
     const TimingBlock& timing = verdict.timing;
     if (timing.state != Availability::measured || !timing.speedup || !(*timing.speedup > 0))
       return std::nullopt;
+    // Numbers of two protocols, or of a cold and a warm L2, have no mean.
+    if (timing.l2 != verdicts.front().timing.l2 ||
+        verdict.provenance.protocol != verdicts.front().provenance.protocol)
+      return std::nullopt;
     sum += std::log(*timing.speedup);
   }
   return std::exp(sum / static_cast<double>(verdicts.size()));

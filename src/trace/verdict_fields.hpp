@@ -88,6 +88,23 @@ void fields(F&& f, auto& v, const CorrectnessBlock*) {
   f("outputs", v.outputs);
 }
 template <class F>
+void fields(F&& f, auto& v, const GpuClocks*) {
+  f("state", v.state);
+  f("reason", v.reason);
+  f("source", v.source);
+  f("samples", v.samples);
+  f("max_sm_mhz", v.max_sm_mhz);
+  f("sm_mhz_low", v.sm_mhz_low);
+  f("sm_mhz_high", v.sm_mhz_high);
+  f("memory_mhz_low", v.memory_mhz_low);
+  f("memory_mhz_high", v.memory_mhz_high);
+  f("temperature_c_low", v.temperature_c_low);
+  f("temperature_c_high", v.temperature_c_high);
+  f("power_mw_high", v.power_mw_high);
+  f("limited_by", v.limited_by);
+  f("other_processes", v.other_processes);
+}
+template <class F>
 void fields(F&& f, auto& v, const TimingBlock*) {
   f("state", v.state);
   f("reason", v.reason);
@@ -100,7 +117,17 @@ void fields(F&& f, auto& v, const TimingBlock*) {
   f("noise_floor", v.noise_floor);
   f("tie", v.tie);
   f("pairs", v.pairs);
+  f("pairs_verified", v.pairs_verified);
+  f("pairs_discarded", v.pairs_discarded);
+  f("trials", v.trials);
+  f("stop_rule", v.stop_rule);
+  f("l2", v.l2);
   f("method", v.method);
+  f("event_overhead_ns", v.event_overhead_ns);
+  f("empty_kernel_ns", v.empty_kernel_ns);
+  f("roofline_ns", v.roofline_ns);
+  f("roofline_basis", v.roofline_basis);
+  f("gpu", v.gpu);
   f("samples_ns", v.samples_ns);
   f("baseline_samples_ns", v.baseline_samples_ns);
 }

@@ -75,7 +75,11 @@ Result<GuardedBuffer> GuardedBuffer::allocate(Device& device, std::uint64_t byte
 Result<void> GuardedBuffer::arm(Device& device) const {
   if (block_.address() == 0) return {};
   PTXBENCH_TRY(device.fill(address_ - kZone, pattern_, 8, kZone / 8));
-  const std::uint64_t from = (address_ + bytes_) / 8 * 8;
+  // The tensor's own last bytes stay: further runs find their inputs placed.
+  const std::uint64_t end = address_ + bytes_, from = (end + 7) / 8 * 8;
+  std::array<std::uint8_t, 8> first{};
+  for (std::uint64_t i = 0; end + i < from; ++i) first[i] = pattern_byte(pattern_, end + i);
+  if (end != from) PTXBENCH_TRY(device.write(end, std::span<const std::uint8_t>(first).first(from - end)));
   return device.fill(from, pattern_, 8, kZone / 8);
 }
 
@@ -143,7 +147,7 @@ Result<void> TensorBuffers::arm(Device& device) const {
 Result<void> TensorBuffers::poison_outputs(Device& device, std::uint8_t byte) const {
   for (const GuardedBuffer& output : outputs)
     if (output.buffer().bytes != 0)
-      PTXBENCH_TRY(device.fill(output.buffer().address, byte, 1, output.buffer().bytes));
+      PTXBENCH_TRY(device.poison(output.buffer().address, byte, output.buffer().bytes));
   return {};
 }
 

@@ -35,13 +35,14 @@ Result<std::vector<HostTensor>> to_host(Device& device, const TensorLayouts& lay
     HostBuffer& bytes = memory.emplace_back(layout.bytes);
     if (values.dtypes[i] == layout.dtype) {
       if (layout.bytes != 0) PTXBENCH_TRY(device.read(values.buffers[i].address, bytes.span()));
-    } else {  // the judge's own reference: fp64, rounded to a float type of 16 or 32 bits
-      HostBuffer wide(layout.elements * 8);
+    } else {  // the judge's own reference, of a wider type: rounded to a float type of 16 or 32 bits
+      HostBuffer wide(dtype_bytes(values.dtypes[i], layout.elements));
+      const auto wide_type = static_cast<judge::u32>(values.dtypes[i]);
       if (layout.elements != 0) PTXBENCH_TRY(device.read(values.buffers[i].address, wide.span()));
       const auto type = static_cast<judge::u32>(layout.dtype);
       for (std::uint64_t e = 0; e < layout.elements; ++e) {
         const auto value = static_cast<float>(
-            judge::decode(judge::kFloat64, judge::load_element(wide.data(), judge::kFloat64, e)));
+            judge::decode(wide_type, judge::load_element(wide.data(), wide_type, e)));
         const judge::u64 code = judge::encode_from_float(type, value);
         if (judge::type_bits(type) == 16) {
           reinterpret_cast<judge::u16*>(bytes.data())[e] = static_cast<judge::u16>(code);
@@ -100,7 +101,11 @@ Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& dev
                                                                  static_cast<std::uint8_t>(poison)));
     }
     PTXBENCH_TRY_ASSIGN(evidence.statistics, judge.statistics(layout.elements, at, wanted,
-                                                              modelled ? expected.model[i].address : 0));
+                                                              modelled ? expected.model[i] : ModelAt()));
+    if (modelled && expected.sum_floor[i] != 0) {
+      evidence.statistics.sum_floor = expected.sum_floor[i];
+      evidence.statistics.may_be_exact = false;
+    }
     evidence.comparator = comparator.kind;
     if (comparator.kind == ComparatorKind::model_error && !modelled)
       evidence.comparator = ComparatorKind::tolerance;
@@ -112,7 +117,7 @@ Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& dev
     if (evidence.comparator == ComparatorKind::tolerance) {
       evidence.tolerance = tolerance_for(comparator, layout);
       atol = evidence.tolerance.atol;
-      rtol = evidence.tolerance.rtol;
+      rtol = evidence.tolerance.either ? -evidence.tolerance.rtol : evidence.tolerance.rtol;
     } else {
       atol = model_limits(evidence.statistics, layout.dtype).max;
     }

@@ -43,15 +43,21 @@ double rms(double sum_of_squares, std::uint64_t elements) {
 // accumulators have 1.2 times at K = 512 and 1.5 times at K = 5120, split-K of two parts in bf16 has 1.45
 // times, anything coarser more. Before rounding, a tensor core's sum, cut towards zero at every step, is off
 // by 2^-16 of the outputs' RMS at K = 21504 and grows with K; sums staged in fp16 by 2^-12. Hence the factor
-// and the floor.
-constexpr double kRmsFactor = 1.125, kMaxFactor = 4, kMaxSumFactor = 16;
-constexpr int kSumFloor = -15;    // 2^ of the outputs' RMS
+// and the floor (OutputStatistics::sum_floor).
+//
+// Where the model is a sample's, the candidate's RMS error is taken of the same elements: outputs of an attention differ
+// so much in size that two samples' RMS would not be one number. Over all elements the limits then grow with what the
+// sample did not see: by the size of the largest output for the maximum, and by the size of all for the RMS.
+constexpr double kRmsFactor = 1.125, kMaxFactor = 4, kMaxSumFactor = 16, kAllFactor = 1.5;
 constexpr int kScaleLimit = -12;  // 2^
 
 // What an honest fp32 sum may be off by, before its rounding.
-double sum_floor(double size, DType output) {
-  return std::ldexp(output == DType::float32 ? std::max(1.0, size) : size, kSumFloor);
+double sum_floor(const OutputStatistics& s, double size, DType output) {
+  return std::ldexp(output == DType::float32 ? std::max(1.0, size) : size, s.sum_floor);
 }
+
+// Whether the model was computed for some elements only.
+bool sampled(const OutputStatistics& s) { return s.has_model && s.model_elements != 0 && s.model_elements < s.elements; }
 
 // What one rounding may be off by: half an ulp of the output's type at the output's RMS.
 double rounding_floor(double size, DType output) {
@@ -64,6 +70,10 @@ double rounding_floor(double size, DType output) {
 void add(Verdict& verdict, std::string code, Severity severity, std::string message,
          std::string evidence = {}) {
   verdict.findings.push_back({std::move(code), severity, std::move(message), std::move(evidence)});
+}
+
+bool recognised(const std::vector<Finding>& diagnosis) {
+  return std::any_of(diagnosis.begin(), diagnosis.end(), [](const Finding& f) { return f.code == "wrong_pattern"; });
 }
 
 // How far beyond its limits an output is; at most one where it is right.
@@ -85,8 +95,8 @@ std::string why_wrong(const OutputCorrectness& o, const OutputEvidence& evidence
       text += o.max_limit == 0 ? " (these inputs allow no error)"
                                : " (allowed error " + number(o.max_limit) + ")";
     } else if (o.comparator == "tolerance") {
-      text += " (allowed error " + number(evidence.tolerance.atol) + " + " + number(evidence.tolerance.rtol) +
-              " * |expected|)";
+      text += " (allowed error " + number(evidence.tolerance.atol) + (evidence.tolerance.either ? " or " : " + ") +
+              number(evidence.tolerance.rtol) + " * |expected|)";
     }
   } else if (o.comparator == "model_error" && o.rms_error > o.rms_limit) {
     text += "the RMS error " + number(o.rms_error) + " is beyond " + number(o.rms_limit) +
@@ -151,13 +161,21 @@ std::string_view comparator_kind_name(ComparatorKind kind) noexcept {
 
 ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
   ModelLimits limits;
-  limits.exact = s.has_model && s.model_max_error == 0;
+  limits.exact = s.has_model && s.may_be_exact && s.model_max_error == 0 && !sampled(s);
   const double size = rms(s.sum_squared_reference, s.elements),
-               model = rms(s.model_sum_squared_error, s.elements);
-  const double rounding = rounding_floor(size, output), sum = sum_floor(size, output);
+               model = rms(s.model_sum_squared_error, sampled(s) ? s.model_elements : s.elements);
+  const double rounding = rounding_floor(size, output), sum = sum_floor(s, size, output);
   if (!limits.exact) {
-    limits.rms = kRmsFactor * model + sum;
-    limits.max = std::max(kMaxFactor * std::max(s.model_max_error, rounding), kMaxSumFactor * sum);
+    limits.rms = limits.rms_of_all = kRmsFactor * model + sum;
+    double largest = s.model_max_error;
+    if (sampled(s)) {
+      const double sampled_size = rms(s.sampled_squared_reference, s.model_elements);
+      limits.rms_of_all *= kAllFactor * (sampled_size > 0 ? std::max(1.0, size / sampled_size) : 1);
+      if (s.sampled_largest_reference > 0) largest *= std::max(1.0, s.largest_reference / s.sampled_largest_reference);
+    }
+    limits.max = std::max(kMaxFactor * std::max(largest, rounding), kMaxSumFactor * sum);
+    // Where outputs are of very different sizes: the largest one's sum, as the floor has it.
+    limits.max = std::max(limits.max, kMaxFactor * std::ldexp(s.largest_reference, s.sum_floor));
   }
   // Errors go with the outputs' own size, so the slope scatters by (error / size) * sqrt(sum x^4) / sum x^2:
   // that is 1 / sqrt(n) for outputs of one size and more where a few large ones decide. 2^-12 is what is left
@@ -167,6 +185,10 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     const double even = 1 / std::sqrt(static_cast<double>(s.elements));
     const double spread = std::max(even, std::sqrt(s.sum_fourth_reference) / s.sum_squared_reference);
     limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
+    // Where P takes a few values only, as of small integers, its roundings do not average out, and the model's slope says by
+    // how much.
+    if (s.has_model && s.sampled_squared_reference > 0)
+      limits.scale += 2 * std::abs(s.model_times_reference / s.sampled_squared_reference - 1);
   }
   return limits;
 }
@@ -192,17 +214,25 @@ OutputCorrectness judge_output(const OutputEvidence& evidence) {
     o.first_wrong_expected = evidence.first_wrong_expected;
     o.first_wrong_got = evidence.first_wrong_got;
   }
-  o.rms_error = rms(s.sum_squared_error, s.elements);
+  const double rms_of_all = rms(s.sum_squared_error, s.elements);
+  o.rms_error = sampled(s) ? rms(s.sampled_squared_error, s.model_elements) : rms_of_all;
   o.max_absolute_error = s.max_absolute_error;
   o.max_relative_error = s.max_relative_error;
   if (s.sum_squared_reference > 0) o.scale = s.sum_got_times_reference / s.sum_squared_reference;
   if (s.has_model) {
-    o.model_rms_error = rms(s.model_sum_squared_error, s.elements);
+    o.model_rms_error = rms(s.model_sum_squared_error, sampled(s) ? s.model_elements : s.elements);
     o.model_max_error = s.model_max_error;
   }
   o.ok = evidence.wrong == 0 && s.nonfinite_wrong == 0 && o.elements_checked == o.elements;
   if (evidence.comparator == ComparatorKind::model_error) {
     const ModelLimits limits = model_limits(s, evidence.dtype);
+    if (sampled(s) && rms_of_all > limits.rms_of_all) {  // wrong outside the sample: say it in numbers of all elements
+      o.rms_error = rms_of_all;
+      o.rms_limit = limits.rms_of_all;
+      o.max_limit = limits.max;
+      o.ok = false;
+      return o;
+    }
     o.rms_limit = limits.rms;
     o.max_limit = limits.max;
     o.ok = o.ok && o.max_absolute_error <= limits.max && o.rms_error <= limits.rms &&
@@ -348,7 +378,8 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
     writer.field("trials", block.trials).field("trials_failed", block.trials_failed).end_object();
     const std::string detail = std::move(writer).str();
     const std::string draw = " (trial " + std::to_string(w.trial->trial) + ", " + w.trial->distribution + " inputs" +
-                             (w.trial->extra ? ", schedule " + w.trial->schedule : "") + ")";
+                             (w.trial->extra ? ", schedule " + w.trial->schedule : "") +
+                             (w.trial->disturbed ? ", beside other work on the GPU" : "") + ")";
     if (unwritten_always && w.output.elements_unwritten > 0)
       add(verdict, "never_written", Severity::error,
           "output " + w.output.output + ": " +
@@ -359,6 +390,28 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
               draw,
           detail);
     add(verdict, "wrong_result", Severity::error, why_wrong(w.output, *w.evidence) + draw, detail);
+    // The trial that shows a mistake, else the worst one.
+    const auto i = static_cast<std::size_t>(&w - worst.data());
+    const std::vector<Finding>* shown = &w.evidence->diagnosis;
+    for (const TrialEvidence& trial : evidence.trials)
+      if (i < trial.outputs.size() && (shown->empty() || (!recognised(*shown) && recognised(trial.outputs[i].diagnosis))))
+        shown = &trial.outputs[i].diagnosis;
+    verdict.findings.insert(verdict.findings.end(), shown->begin(), shown->end());
+  }
+  if (const auto& again = evidence.repeated) {
+    const std::string k_of_n = std::to_string(block.trials_failed) + " of " + std::to_string(block.trials) + " trials are wrong; ";
+    const std::string repeated = "trial " + std::to_string(again->trial) + ", run " + std::to_string(again->runs) +
+                                 " times more on the same inputs, was wrong ";
+    json::Writer writer;
+    writer.begin_object().field("trials", block.trials).field("trials_failed", block.trials_failed);
+    writer.field("trial", again->trial).field("runs", again->runs).field("runs_wrong", again->wrong).end_object();
+    std::string detail = std::move(writer).str();
+    if (again->wrong == again->runs)
+      add(verdict, "input_dependent", Severity::note, k_of_n + repeated + "each time: the inputs decide", std::move(detail));
+    else
+      add(verdict, "non_deterministic", Severity::warning,
+          k_of_n + repeated + std::to_string(again->wrong) + " times: not the inputs but the timing decides (a missing barrier, "
+          "fence or wait)", std::move(detail));
   }
   if (fault != nullptr) {
     auto [status, finding] = judge_fault(*fault);

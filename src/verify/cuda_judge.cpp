@@ -1,4 +1,5 @@
 // The judge's operations as kernels on a GPU.
+#include "verify/cuda_attention.hpp"
 #include "verify/judge_ops.hpp"
 #include "verify/judge_source.hpp"
 
@@ -37,10 +38,7 @@ class CudaJudge final : public JudgeOps {
     if (loaded_) device_.unload(module_);
   }
 
-  Result<void> prepare(std::span<const std::uint8_t> cubin) {
-    ModuleImage image;
-    image.source = "judge.cu";
-    image.cubin = cubin;
+  Result<void> prepare(const ModuleImage& image) {
     PTXBENCH_TRY_ASSIGN(module_, device_.load(image));
     loaded_ = true;
     PTXBENCH_TRY_ASSIGN(results_,
@@ -65,11 +63,18 @@ class CudaJudge final : public JudgeOps {
   Result<void> flush_l2() override {
     if (flush_.address == 0) {
       const std::int64_t l2 = device_.info().limits.l2_bytes;
-      const std::uint64_t bytes = 2 * static_cast<std::uint64_t>(l2 > 0 ? l2 : std::int64_t{64} << 20);
+      // Larger than twice the L2, whose policy is not known.
+      const std::uint64_t bytes = 2 * static_cast<std::uint64_t>(l2 > 0 ? l2 : std::int64_t{64} << 20) + (16 << 20);
       PTXBENCH_TRY_ASSIGN(flush_, device_.allocate(bytes));
     }
     const judge::FlushArgs args{flush_.address, flush_.bytes / 16, results_.address, ++tag_, 0};
     PTXBENCH_TRY(launch("ptxbench_flush_write", spread(args.words), args));
+    return launch("ptxbench_flush_read", spread(args.words), args);
+  }
+
+  Result<void> read_through(std::uint64_t address, std::uint64_t bytes) override {
+    if (bytes < 16) return {};
+    const judge::FlushArgs args{address, bytes / 16, results_.address, ++tag_, 0};
     return launch("ptxbench_flush_read", spread(args.words), args);
   }
 
@@ -82,6 +87,22 @@ class CudaJudge final : public JudgeOps {
     return launch("ptxbench_wipe_shared",
                   static_cast<std::uint32_t>(2 * std::max<std::int64_t>(limits.sm_count, 1)),
                   judge::FlushArgs{0, bytes / 4, 0, 0x7fc0ffeeu, 0}, bytes);
+  }
+
+  Result<bool> disturb(std::uint64_t seed) override {
+    const DeviceLimits& limits = device_.info().limits;
+    const judge::NeighbourArgs args{seed, 300'000};
+    DeviceLaunch launch;
+    launch.module = module_;
+    launch.symbol = "ptxbench_neighbour";
+    launch.grid = {static_cast<std::uint32_t>(std::max<std::int64_t>(limits.sm_count, 1)), 1, 1};
+    launch.block = {32, 1, 1};
+    launch.dynamic_shared_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.smem_optin_bytes, 0));
+    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
+    launch.beside = true;
+    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
+    PTXBENCH_TRY(failed("neighbour", outcome));
+    return true;
   }
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
@@ -100,24 +121,43 @@ class CudaJudge final : public JudgeOps {
     return static_cast<std::uint64_t>(found.count);
   }
   Result<OutputStatistics> statistics(std::uint64_t elements, ElementsAt got, ElementsAt reference,
-                                      std::uint64_t model) override {
-    judge::Partial total{};
-    if (elements != 0) {
-      const std::uint64_t partials = results_.address + kResultBytes;
-      PTXBENCH_TRY(launch("ptxbench_statistics", judge::kStatisticsBlocks,
-                          judge::StatisticsArgs{got.address, reference.address, model, elements, partials,
-                                                type_of(got.dtype), type_of(reference.dtype)}));
-      std::vector<judge::Partial> blocks(judge::kStatisticsBlocks);
-      PTXBENCH_TRY(fetch(partials, blocks.data(), blocks.size() * sizeof(judge::Partial)));
-      for (const judge::Partial& block : blocks) judge::merge(total, block);
+                                      const ModelAt& model) override {
+    const bool sampled = model.sample.list != 0;
+    PTXBENCH_TRY_ASSIGN(const judge::Partial total,
+                        sum_up(elements, got, reference, sampled ? ModelAt() : ModelAt(model.address)));
+    OutputStatistics statistics = statistics_of(total, model.address != 0);
+    if (sampled) {
+      PTXBENCH_TRY_ASSIGN(const judge::Partial sample, sum_up(model.elements, got, reference, model));
+      add_sample(statistics, sample);
     }
-    return statistics_of(total, model != 0);
+    return statistics;
+  }
+  Result<void> attention_forward(const AttentionSpec& spec, const AttentionShape& shape,
+                                 const AttentionTensors& tensors) override {
+    return cuda_attention_forward(device_, launcher(), spec, shape, tensors);
+  }
+  Result<void> attention_backward(const AttentionSpec& spec, const AttentionShape& shape,
+                                  const AttentionTensors& tensors) override {
+    return cuda_attention_backward(device_, launcher(), spec, shape, tensors);
   }
   Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
                                      double atol, double rtol) override {
     return find("ptxbench_find_wrong", elements,
                 judge::WrongArgs{got.address, reference.address, elements, results_.address, atol, rtol,
                                  type_of(got.dtype), type_of(reference.dtype)});
+  }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    static_assert(64 * 64 * sizeof(std::uint32_t) <= judge::kStatisticsBlocks * sizeof(judge::Partial));
+    const std::uint64_t at = results_.address + kResultBytes, elements = grid.rows * grid.columns;
+    PTXBENCH_TRY(device_.fill(at, 0, 4, counts.size()));
+    PTXBENCH_TRY(launch("ptxbench_wrong_tiles", spread(elements),
+                        judge::WrongTilesArgs{{got.address, reference.address, elements, at, atol, rtol, type_of(got.dtype),
+                                               type_of(reference.dtype)},
+                                              grid.columns, grid.tile_rows, grid.tile_columns, grid.grid_columns()}));
+    PTXBENCH_TRY(fetch(at, counts.data(), counts.size() * sizeof(std::uint32_t)));
+    return counts;
   }
 
  private:
@@ -126,6 +166,24 @@ class CudaJudge final : public JudgeOps {
     return static_cast<std::uint32_t>(std::clamp<u64>((items + 255) / 256, 1, most));
   }
 
+  Result<judge::Partial> sum_up(std::uint64_t elements, ElementsAt got, ElementsAt reference, const ModelAt& model) {
+    judge::Partial total{};
+    if (elements == 0) return total;
+    const std::uint64_t partials = results_.address + kResultBytes;
+    PTXBENCH_TRY(launch("ptxbench_statistics", judge::kStatisticsBlocks,
+                        judge::StatisticsArgs{got.address, reference.address, model.address, elements, partials, model.sample,
+                                              type_of(got.dtype), type_of(reference.dtype)}));
+    std::vector<judge::Partial> blocks(judge::kStatisticsBlocks);
+    PTXBENCH_TRY(fetch(partials, blocks.data(), blocks.size() * sizeof(judge::Partial)));
+    for (const judge::Partial& block : blocks) judge::merge(total, block);
+    return total;
+  }
+
+  JudgeLauncher launcher() {
+    return [this](std::string_view symbol, std::array<std::uint32_t, 3> grid, std::span<const std::uint8_t> parameters) {
+      return launch_bytes(symbol, grid, parameters, 0);
+    };
+  }
   template <class Args>
   Result<void> launch(std::string_view symbol, std::uint32_t blocks, const Args& args,
                       std::uint64_t shared = 0) {
@@ -135,13 +193,17 @@ class CudaJudge final : public JudgeOps {
   Result<void> launch_grid(std::string_view symbol, std::array<std::uint32_t, 3> grid, const Args& args,
                            std::uint64_t shared = 0) {
     static_assert(std::is_trivially_copyable_v<Args>);
+    return launch_bytes(symbol, grid, {reinterpret_cast<const std::uint8_t*>(&args), sizeof args}, shared);
+  }
+  Result<void> launch_bytes(std::string_view symbol, std::array<std::uint32_t, 3> grid, std::span<const std::uint8_t> parameters,
+                            std::uint64_t shared) {
     DeviceLaunch launch;
     launch.module = module_;
     launch.symbol = symbol;
     launch.grid = grid;
     launch.block = {256, 1, 1};
     launch.dynamic_shared_bytes = shared;
-    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
+    launch.parameters = parameters;
     PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
     return failed(symbol, outcome);
   }
@@ -187,9 +249,9 @@ class CudaJudge final : public JudgeOps {
 
 }  // namespace
 
-Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, std::span<const std::uint8_t> cubin) {
+Result<std::unique_ptr<JudgeOps>> make_cuda_judge(Device& device, const ModuleImage& image) {
   auto made = std::make_unique<CudaJudge>(device);
-  PTXBENCH_TRY(made->prepare(cubin));
+  PTXBENCH_TRY(made->prepare(image));
   return std::unique_ptr<JudgeOps>(std::move(made));
 }
 

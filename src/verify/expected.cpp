@@ -44,7 +44,8 @@ Result<std::unique_ptr<ExpectedSource>> ExpectedSource::create(Device& device, c
   source->run_deadline_ns_ = run_deadline_ns;
   if (reference.kind == ReferenceKind::native) {
     source->gemm_ = match_gemm(*workload.definition);
-    if (!source->gemm_)
+    source->attention_ = match_attention(*workload.definition);
+    if (!source->gemm_ && !source->attention_)
       return make_error(ErrorCode::unsupported,
                         "the library has no reference of its own for \"" + workload.definition->name +
                             "\" (op_type \"" + workload.definition->op_type +
@@ -60,10 +61,10 @@ Result<std::unique_ptr<ExpectedSource>> ExpectedSource::create(Device& device, c
 }
 
 Result<OutputValues> ExpectedSource::compute(JudgeOps& judge, HostCallbacks* callbacks,
-                                             const TensorBuffers& buffers) {
+                                             const TensorBuffers& buffers, std::uint64_t seed) {
   switch (kind_) {
     case ReferenceKind::native:
-      return native(judge, buffers);
+      return gemm_ ? gemm(judge, buffers) : attention(judge, buffers, seed);
     case ReferenceKind::solution:
       return by_solution(buffers);
     case ReferenceKind::callback:
@@ -72,7 +73,7 @@ Result<OutputValues> ExpectedSource::compute(JudgeOps& judge, HostCallbacks* cal
   return make_error(ErrorCode::internal, "no such kind of reference");
 }
 
-Result<OutputValues> ExpectedSource::native(JudgeOps& judge, const TensorBuffers& buffers) {
+Result<OutputValues> ExpectedSource::gemm(JudgeOps& judge, const TensorBuffers& buffers) {
   PTXBENCH_TRY_ASSIGN(const GemmShape shape, gemm_shape(workload_, *gemm_));
   const std::uint64_t elements = layouts_.outputs[0].elements;
   const std::uint64_t a = buffers.inputs[gemm_->a].buffer().address,
@@ -85,7 +86,82 @@ Result<OutputValues> ExpectedSource::native(JudgeOps& judge, const TensorBuffers
   if (want_model_) {
     PTXBENCH_TRY_ASSIGN(const DeviceBuffer model, values.own(device_, layouts_.outputs[0].bytes));
     PTXBENCH_TRY(judge.gemm_model(*gemm_, shape, a, b, model.address));
-    values.model.push_back(model);
+    values.model.push_back(model.address);
+    values.sum_floor.push_back(0);
+  }
+  PTXBENCH_TRY(settle(device_, "the reference"));
+  return values;
+}
+
+// The reference of O, dQ, dK and dV is kept in fp32, whose rounding is 2^-16 of what a 16-bit output's is: in
+// fp64 it would be 6 GB for S = 16384 and D = 256. That of the LSE, an fp32 output, is in fp64.
+Result<OutputValues> ExpectedSource::attention(JudgeOps& judge, const TensorBuffers& buffers,
+                                               std::uint64_t seed) {
+  constexpr int kSumFloor = -15;  // as for a GEMM's
+  constexpr int kLseFloor = -20;  // an LSE is near 10 and honest ones are off by a few units of 2^-23
+  PTXBENCH_TRY_ASSIGN(const AttentionShape shape, attention_shape(workload_));
+  const auto input = [&](std::size_t i) { return buffers.inputs[i].buffer().address; };
+  AttentionTensors tensors;
+  tensors.q = input(0);
+  tensors.k = input(1);
+  tensors.v = input(2);
+  if (attention_->backward) {
+    tensors.o = input(kAttentionOutput);
+    tensors.d_o = input(kAttentionGradient);
+    tensors.lse = input(kAttentionLse);
+  }
+  const auto compute = [&](const AttentionSpec& spec, const std::vector<std::uint64_t>& to) {
+    if (attention_->backward) {
+      tensors.dq = to[0];
+      tensors.dk = to[1];
+      tensors.dv = to[2];
+      return judge.attention_backward(spec, shape, tensors);
+    }
+    tensors.o = to[0];
+    tensors.lse = to[1];
+    return judge.attention_forward(spec, shape, tensors);
+  };
+  const auto is_lse = [&](std::size_t output) { return !attention_->backward && output == 1; };
+
+  AttentionSpec spec;
+  spec.causal = attention_->causal;
+  spec.input = attention_->dtype;
+  OutputValues values;
+  std::vector<std::uint64_t> to;
+  for (std::size_t i = 0; i < layouts_.outputs.size(); ++i) {
+    values.dtypes.push_back(is_lse(i) ? spec.lse : spec.output);
+    PTXBENCH_TRY_ASSIGN(const DeviceBuffer out,
+                        values.own(device_, dtype_bytes(values.dtypes[i], layouts_.outputs[i].elements)));
+    values.buffers.push_back(out);
+    to.push_back(out.address);
+  }
+  PTXBENCH_TRY(compute(spec, to));
+  if (want_model_ && shape.elements() != 0) {
+    spec.model = true;
+    spec.output = attention_->dtype;
+    spec.lse = DType::float32;
+    spec.rows_of_head = sampled_rows(shape);
+    if (spec.rows_of_head < shape.sequence) {
+      const std::vector<std::uint32_t> rows = sample_rows(shape, seed);
+      PTXBENCH_TRY_ASSIGN(const DeviceBuffer list, values.own(device_, rows.size() * sizeof rows[0]));
+      PTXBENCH_TRY(
+          device_.write(list.address, {reinterpret_cast<const std::uint8_t*>(rows.data()), list.bytes}));
+      spec.rows = list.address;
+    }
+    to.clear();
+    for (std::size_t i = 0; i < layouts_.outputs.size(); ++i) {
+      const std::uint32_t width = is_lse(i) ? 1 : shape.head_dim;
+      ModelAt model;
+      model.sample = {spec.rows, spec.rows_of_head, shape.sequence, width, 0};
+      model.elements = std::uint64_t{shape.all_heads()} * spec.rows_of_head * width;
+      PTXBENCH_TRY_ASSIGN(const DeviceBuffer out,
+                          values.own(device_, dtype_bytes(layouts_.outputs[i].dtype, model.elements)));
+      model.address = out.address;
+      to.push_back(out.address);
+      values.model.push_back(model);
+      values.sum_floor.push_back(is_lse(i) ? kLseFloor : kSumFloor);
+    }
+    PTXBENCH_TRY(compute(spec, to));
   }
   PTXBENCH_TRY(settle(device_, "the reference"));
   return values;

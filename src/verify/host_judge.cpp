@@ -1,4 +1,5 @@
 // The judge's operations as loops on the CPU, with the same arithmetic as the kernels.
+#include "verify/host_attention.hpp"
 #include "verify/host_loops.hpp"
 #include "verify/judge_ops.hpp"
 
@@ -48,7 +49,10 @@ class HostJudge final : public JudgeOps {
   }
 
   Result<void> flush_l2() override { return {}; }     // no cache to flush,
+  Result<void> read_through(std::uint64_t, std::uint64_t) override { return {}; }  // nor to fill,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
+
+  Result<bool> disturb(std::uint64_t) override { return false; }
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     judge::Mismatch found{0, ~0ull};
@@ -87,26 +91,16 @@ class HostJudge final : public JudgeOps {
     return static_cast<std::uint64_t>(found.count);
   }
   Result<OutputStatistics> statistics(std::uint64_t elements, ElementsAt got, ElementsAt reference,
-                                      std::uint64_t model) override {
-    judge::Partial partial{};
-    if (elements != 0) {
-      PTXBENCH_TRY(settle());
-      PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
-      PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
-      const void* modelled = nullptr;
-      if (model != 0) {
-        PTXBENCH_TRY_ASSIGN(modelled, view(model));
-      }
-      const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
-      const double largest = judge::largest_finite(type);
-      for (u64 i = 0; i < elements; ++i)
-        judge::add_element(
-            partial, judge::decode(type, judge::load_element(at, type, i)),
-            judge::decode(reference_type, judge::load_element(expected, reference_type, i)),
-            modelled != nullptr,
-            modelled != nullptr ? judge::decode(type, judge::load_element(modelled, type, i)) : 0, largest);
+                                      const ModelAt& model) override {
+    const bool sampled = model.sample.list != 0;
+    PTXBENCH_TRY_ASSIGN(const judge::Partial total,
+                        sum_up(elements, got, reference, sampled ? ModelAt() : ModelAt(model.address)));
+    OutputStatistics statistics = statistics_of(total, model.address != 0);
+    if (sampled) {
+      PTXBENCH_TRY_ASSIGN(const judge::Partial sample, sum_up(model.elements, got, reference, model));
+      add_sample(statistics, sample);
     }
-    return statistics_of(partial, model != 0);
+    return statistics;
   }
   Result<judge::Mismatch> find_wrong(std::uint64_t elements, ElementsAt got, ElementsAt reference,
                                      double atol, double rtol) override {
@@ -121,8 +115,81 @@ class HostJudge final : public JudgeOps {
           largest);
     });
   }
+  Result<std::vector<std::uint32_t>> wrong_tiles(const TileGrid& grid, ElementsAt got, ElementsAt reference, double atol,
+                                                 double rtol) override {
+    std::vector<std::uint32_t> counts(grid.grid_rows() * grid.grid_columns());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
+    PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+    const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+    const double largest = judge::largest_finite(type);
+    for (u64 i = 0; i < grid.rows * grid.columns; ++i)
+      if (judge::element_wrong(judge::decode(type, judge::load_element(at, type, i)),
+                               judge::decode(reference_type, judge::load_element(expected, reference_type, i)), atol, rtol,
+                               largest))
+        ++counts[i / grid.columns / grid.tile_rows * grid.grid_columns() + i % grid.columns / grid.tile_columns];
+    return counts;
+  }
+  Result<void> attention_forward(const AttentionSpec& spec, const AttentionShape& shape,
+                                 const AttentionTensors& tensors) override {
+    if (shape.elements() == 0) return {};
+    PTXBENCH_TRY_ASSIGN(const HostAttention at, host_attention(spec, tensors));
+    host_attention_forward(spec, shape, at);
+    return {};
+  }
+  Result<void> attention_backward(const AttentionSpec& spec, const AttentionShape& shape,
+                                  const AttentionTensors& tensors) override {
+    if (shape.elements() == 0) return {};
+    PTXBENCH_TRY_ASSIGN(const HostAttention at, host_attention(spec, tensors));
+    host_attention_backward(spec, shape, at);
+    return {};
+  }
 
  private:
+  Result<judge::Partial> sum_up(std::uint64_t elements, ElementsAt got, ElementsAt reference, const ModelAt& model) {
+    judge::Partial partial{};
+    if (elements == 0) return partial;
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(const void* at, view(got.address));
+    PTXBENCH_TRY_ASSIGN(const void* expected, view(reference.address));
+    const void* modelled = nullptr;
+    if (model.address != 0) {
+      PTXBENCH_TRY_ASSIGN(modelled, view(model.address));
+    }
+    judge::Sample sample = model.sample;
+    if (sample.list != 0) {
+      PTXBENCH_TRY_ASSIGN(const void* list, view(sample.list));
+      sample.list = reinterpret_cast<u64>(list);
+    }
+    const judge::u32 type = type_of(got.dtype), reference_type = type_of(reference.dtype);
+    const double largest = judge::largest_finite(type);
+    for (u64 i = 0; i < elements; ++i) {
+      const u64 from = judge::sampled_element(sample, i);
+      judge::add_element(
+          partial, judge::decode(type, judge::load_element(at, type, from)),
+          judge::decode(reference_type, judge::load_element(expected, reference_type, from)), modelled != nullptr,
+          modelled != nullptr ? judge::decode(type, judge::load_element(modelled, type, i)) : 0, largest);
+    }
+    return partial;
+  }
+
+  // Where the host sees what is at the addresses that are set.
+  Result<HostAttention> host_attention(const AttentionSpec& spec, const AttentionTensors& t) {
+    PTXBENCH_TRY(settle());
+    HostAttention at;
+    const std::pair<std::uint64_t, void**> all[] = {{t.q, &at.q},     {t.k, &at.k},   {t.v, &at.v},   {t.o, &at.o},
+                                                    {t.lse, &at.lse}, {t.d_o, &at.d_o}, {t.dq, &at.dq}, {t.dk, &at.dk},
+                                                    {t.dv, &at.dv}};
+    for (const auto& [address, to] : all)
+      if (address != 0) {
+        PTXBENCH_TRY_ASSIGN(*to, view(address));
+      }
+    if (spec.rows != 0) {
+      PTXBENCH_TRY_ASSIGN(const void* rows, view(spec.rows));
+      at.rows = static_cast<const std::uint32_t*>(rows);
+    }
+    return at;
+  }
+
   static void store(void* at, judge::u32 type, u64 unit, u64 bits) {
     switch (judge::type_bits(type)) {
       case 64:
@@ -214,9 +281,19 @@ OutputStatistics statistics_of(const judge::Partial& partial, bool has_model) no
   s.sum_squared_reference = partial.sum_squared_reference;
   s.sum_fourth_reference = partial.sum_fourth_reference;
   s.has_model = has_model;
-  s.model_sum_squared_error = partial.model_sum_squared_error;
-  s.model_max_error = partial.model_max_error;
+  s.largest_reference = partial.largest_reference;
+  if (has_model) add_sample(s, partial);
   return s;
+}
+
+void add_sample(OutputStatistics& s, const judge::Partial& sample) noexcept {
+  s.model_sum_squared_error = sample.model_sum_squared_error;
+  s.model_max_error = sample.model_max_error;
+  s.model_times_reference = sample.model_times_reference;
+  s.model_elements = sample.elements;
+  s.sampled_squared_error = sample.sum_squared_error;
+  s.sampled_squared_reference = sample.sum_squared_reference;
+  s.sampled_largest_reference = sample.largest_reference;
 }
 
 Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const std::uint8_t> cubin) {
@@ -228,7 +305,10 @@ Result<std::unique_ptr<JudgeOps>> make_judge_ops(Device& device, std::span<const
     return make_error(ErrorCode::invalid_argument,
                       "the job carries no code of the judge for " + device.info().id +
                           "; compile judge_compile_request(\"" + device.info().arch + "\")");
-  return make_cuda_judge(device, cubin);
+  ModuleImage image;
+  image.source = "judge.cu";
+  image.cubin = cubin;
+  return make_cuda_judge(device, image);
 }
 
 }  // namespace ptxbench

@@ -1,14 +1,24 @@
-// Inputs of a run: drawn by the generator, or filled by a host's callback.
+// Inputs of a run: drawn by the generator, derived from what it drew, or filled by a host's callback.
 #include "verify/session.hpp"
+
+#include <algorithm>
 
 namespace ptxbench {
 
-Result<Inputs> Inputs::random(const TensorLayouts& layouts, std::uint64_t trial_seed,
-                              judge::Distribution distribution) {
+Result<Inputs> Inputs::random(const Workload& workload, const TensorLayouts& layouts,
+                              std::uint64_t trial_seed, judge::Distribution distribution) {
   Inputs inputs;
   for (const TensorLayout& layout : layouts.inputs)
     inputs.specs_.push_back(
         draw_spec(tensor_key(trial_seed, layout.name), layout.dtype, layout.shape, distribution));
+  inputs.copies_.resize(layouts.inputs.size());
+  const auto attention = match_attention(*workload.definition);
+  if (attention && attention->backward) {
+    inputs.derived_ = attention;
+    PTXBENCH_TRY_ASSIGN(inputs.shape_, attention_shape(workload));
+    inputs.specs_[kAttentionGradient].distribution =
+        judge::kGaussian;  // no term of dQ, dK and dV is zero for its sake
+  }
   return inputs;
 }
 
@@ -27,32 +37,60 @@ Result<Inputs> Inputs::callback(const Workload& workload, const TensorLayouts& l
 }
 
 Result<void> Inputs::place(JudgeOps& judge, Device& device, const TensorBuffers& buffers) {
+  bool missing = false;
   for (std::size_t i = 0; i < buffers.inputs.size(); ++i) {
     const DeviceBuffer at = buffers.inputs[i].buffer();
     if (at.bytes == 0) continue;
     if (from_host_) {
       PTXBENCH_TRY(device.write(at.address, host_[i].span()));
+    } else if (copies_[i].address != 0) {
+      PTXBENCH_TRY(device.copy(at.address, copies_[i].address, at.bytes));
+    } else if (derived_ && (i == kAttentionOutput || i == kAttentionLse)) {
+      missing = true;
     } else {
       PTXBENCH_TRY(judge.draw(specs_[i], at.address));
     }
   }
-  return {};
+  return missing ? derive(judge, device, buffers) : Result<void>{};
+}
+
+// They cannot be drawn again element by element, so a copy says later whether they are as they were.
+Result<void> Inputs::derive(JudgeOps& judge, Device& device, const TensorBuffers& buffers) {
+  AttentionTensors t;
+  t.q = buffers.inputs[0].buffer().address;
+  t.k = buffers.inputs[1].buffer().address;
+  t.v = buffers.inputs[2].buffer().address;
+  t.o = buffers.inputs[kAttentionOutput].buffer().address;
+  t.lse = buffers.inputs[kAttentionLse].buffer().address;
+  PTXBENCH_TRY(judge.attention_forward(forward_as_inputs(*derived_), shape_, t));
+  for (const std::size_t i : {kAttentionOutput, kAttentionLse}) {
+    const DeviceBuffer at = buffers.inputs[i].buffer();
+    if (at.bytes == 0) continue;
+    PTXBENCH_TRY_ASSIGN(OwnedBuffer copy, OwnedBuffer::allocate(device, at.bytes));
+    PTXBENCH_TRY(device.copy(copy.address(), at.address, at.bytes));
+    copies_[i] = copy.get();
+    kept_.push_back(std::move(copy));
+  }
+  return settle(device, "deriving the inputs");
 }
 
 Result<void> Inputs::keep(Device& device, const TensorBuffers& buffers) {
   if (from_host_) return {};
-  std::vector<OwnedBuffer> kept(buffers.inputs.size());
+  std::vector<OwnedBuffer> kept;
+  std::vector<DeviceBuffer> copies = copies_;
   for (std::size_t i = 0; i < buffers.inputs.size(); ++i) {
     const DeviceBuffer at = buffers.inputs[i].buffer();
-    if (at.bytes == 0) continue;
+    if (at.bytes == 0 || copies[i].address != 0) continue;
     Result<OwnedBuffer> made = OwnedBuffer::allocate(device, at.bytes);
     if (!made && made.error().code == ErrorCode::no_memory) return {};
     if (!made) return std::move(made).error();
-    kept[i] = std::move(*made);
-    PTXBENCH_TRY(device.copy(kept[i].address(), at.address, at.bytes));
+    PTXBENCH_TRY(device.copy(made->address(), at.address, at.bytes));
+    copies[i] = made->get();
+    kept.push_back(std::move(*made));
   }
   PTXBENCH_TRY(settle(device, "keeping the inputs"));
-  kept_ = std::move(kept);
+  for (OwnedBuffer& buffer : kept) kept_.push_back(std::move(buffer));
+  copies_ = std::move(copies);
   return {};
 }
 
@@ -67,8 +105,9 @@ Result<void> Inputs::check(JudgeOps& judge, Device& device, const TensorLayouts&
       PTXBENCH_TRY(device.read(at.address, now.span()));
       for (std::uint64_t b = 0; b < at.bytes; ++b)
         if (now.data()[b] != host_[i].data()[b] && count++ == 0) first = b;
-    } else if (!kept_.empty()) {
-      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs, judge.compare(at.address, kept_[i].address(), at.bytes));
+    } else if (copies_[i].address != 0) {
+      PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs,
+                          judge.compare(at.address, copies_[i].address, at.bytes));
       count = differs.count;
       first = differs.first;
     } else {

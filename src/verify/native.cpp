@@ -1,5 +1,7 @@
 #include "verify/native.hpp"
 
+#include "verify/seed.hpp"
+
 #include <ptxbench/verify.hpp>
 
 #include <algorithm>
@@ -39,13 +41,17 @@ std::optional<AttentionPattern> match_attention(const Definition& definition) no
   if (pattern.causal == tagged("mask:none")) return {};
   const auto& in = definition.inputs;
   const auto& out = definition.outputs;
-  if (in.size() == 6 && out.size() == 3) pattern.backward = true;
-  else if (in.size() != 3 || out.size() != 2) return {};
+  if (in.size() == 6 && out.size() == 3)
+    pattern.backward = true;
+  else if (in.size() != 3 || out.size() != 2)
+    return {};
   pattern.dtype = in[0].dtype;
   if (pattern.dtype != DType::bfloat16 && pattern.dtype != DType::float16) return {};
   if (!in[0].shape || in[0].shape->size() != 4) return {};
   const auto& shape = *in[0].shape;
-  const auto like_q = [&](const TensorSpec& t) { return t.shape && *t.shape == shape && t.dtype == pattern.dtype; };
+  const auto like_q = [&](const TensorSpec& t) {
+    return t.shape && *t.shape == shape && t.dtype == pattern.dtype;
+  };
   const auto by_row = [&](const TensorSpec& t) {
     return t.shape && t.shape->size() == 3 && std::equal(t.shape->begin(), t.shape->end(), shape.begin()) &&
            t.dtype == DType::float32;
@@ -63,7 +69,7 @@ std::optional<AttentionPattern> match_attention(const Definition& definition) no
 
 Result<AttentionShape> attention_shape(const Workload& workload) {
   PTXBENCH_TRY_ASSIGN(const auto q, workload.shape_of(workload.definition->inputs[0]));
-  for (const std::int64_t extent : q)
+  for (const std::int64_t extent : {q[0], q[1], q[2], q[3], q[0] * q[1]})
     if (extent < 0 || extent > std::numeric_limits<std::int32_t>::max())
       return make_error(ErrorCode::unsupported, "an attention's extent of " + std::to_string(extent) +
                                                     " is beyond what the judge's reference serves");
@@ -72,7 +78,28 @@ Result<AttentionShape> attention_shape(const Workload& workload) {
 }
 
 bool has_native_reference(const Definition& definition) noexcept {
-  return match_gemm(definition).has_value();
+  return match_gemm(definition).has_value() || match_attention(definition).has_value();
+}
+
+std::uint32_t sampled_rows(const AttentionShape& shape) noexcept {
+  constexpr std::uint64_t kOutputs = std::uint64_t{1} << 20;
+  const std::uint64_t of_one_row =
+      std::max<std::uint64_t>(1, std::uint64_t{shape.all_heads()} * shape.head_dim);
+  const std::uint64_t rows = (kOutputs + of_one_row - 1) / of_one_row;
+  return 2 * rows > shape.sequence ? shape.sequence : static_cast<std::uint32_t>(rows);
+}
+
+std::vector<std::uint32_t> sample_rows(const AttentionShape& shape, std::uint64_t seed) {
+  const std::uint32_t rows = sampled_rows(shape);
+  std::vector<std::uint32_t> list;
+  list.reserve(std::size_t{shape.all_heads()} * rows);
+  const auto part = [&](std::uint64_t i) { return static_cast<std::uint32_t>(i * shape.sequence / rows); };
+  for (std::uint32_t head = 0; head < shape.all_heads(); ++head)
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      const judge::Philox random = judge::philox(derive_seed(seed, {"sample"}), i, head, 0, 0);
+      list.push_back(part(i) + random.v[0] % (part(i + 1) - part(i)));
+    }
+  return list;
 }
 
 Result<GemmShape> gemm_shape(const Workload& workload, const GemmPattern& pattern) {

@@ -129,10 +129,11 @@ class HostBuffer {
   std::uint64_t bytes_ = 0;
 };
 
-// One draw of the inputs: by the generator, or as a callback filled them.
+// One draw of the inputs: by the generator, or as a callback filled them. Of an attention's backward pass the generator
+// draws Q, K, V and dO; O and L are then the forward pass's, from the judge's own reference.
 class Inputs {
  public:
-  static Result<Inputs> random(const TensorLayouts& layouts, std::uint64_t trial_seed,
+  static Result<Inputs> random(const Workload& workload, const TensorLayouts& layouts, std::uint64_t trial_seed,
                                judge::Distribution distribution);
   static Result<Inputs> callback(const Workload& workload, const TensorLayouts& layouts,
                                  std::uint64_t request_seed, int trial, HostCallbacks& callbacks);
@@ -147,17 +148,25 @@ class Inputs {
                      const TensorBuffers& buffers, std::vector<IntegrityViolation>& found);
 
  private:
+  friend class InputPool;
+  Result<void> derive(JudgeOps& judge, Device& device, const TensorBuffers& buffers);
+
   std::vector<judge::DrawSpec> specs_;  // by input; scalars: unused
   std::vector<HostBuffer> host_;        // callback
   bool from_host_ = false;
-  std::vector<OwnedBuffer> kept_;  // by input, or empty
+  // Copies by input, of address 0 where there is none: what is placed and compared with instead of being drawn.
+  std::vector<DeviceBuffer> copies_;
+  std::vector<OwnedBuffer> kept_;                // owns some of them
+  std::optional<AttentionPattern> derived_;      // O and L follow from Q, K and V
+  AttentionShape shape_;                         // of `derived_`
 };
 
 // The outputs of a run, or what is expected of them.
 struct OutputValues {
   std::vector<DeviceBuffer> buffers;
   std::vector<DType> dtypes;
-  std::vector<DeviceBuffer> model;   // empty: there is none
+  std::vector<ModelAt> model;        // empty: there is none
+  std::vector<int> sum_floor;        // as long as `model`: of outputs that cannot be exact, OutputStatistics::sum_floor; else 0
   std::vector<OwnedBuffer> storage;  // of what lies in memory of its own
   // Allocates `bytes` and keeps them.
   Result<DeviceBuffer> own(Device& device, std::uint64_t bytes);
@@ -177,13 +186,15 @@ class ExpectedSource {
                                                         const ScalarValues& scalars,
                                                         std::uint64_t run_deadline_ns);
   // From the inputs in @p buffers, which must be as they were placed. Nothing of the candidate may be
-  // running.
-  Result<OutputValues> compute(JudgeOps& judge, HostCallbacks* callbacks, const TensorBuffers& buffers);
+  // running. @p seed: what a model that is computed for some rows only picks them by.
+  Result<OutputValues> compute(JudgeOps& judge, HostCallbacks* callbacks, const TensorBuffers& buffers,
+                               std::uint64_t seed);
 
  private:
   ExpectedSource(Device& device, const Workload& workload, const TensorLayouts& layouts)
       : device_(device), workload_(workload), layouts_(layouts) {}
-  Result<OutputValues> native(JudgeOps& judge, const TensorBuffers& buffers);
+  Result<OutputValues> gemm(JudgeOps& judge, const TensorBuffers& buffers);
+  Result<OutputValues> attention(JudgeOps& judge, const TensorBuffers& buffers, std::uint64_t seed);
   Result<OutputValues> by_solution(const TensorBuffers& buffers);
   Result<OutputValues> by_callback(HostCallbacks* callbacks, const TensorBuffers& buffers);
 
@@ -193,6 +204,7 @@ class ExpectedSource {
   ReferenceKind kind_ = ReferenceKind::native;
   bool want_model_ = true;
   std::optional<GemmPattern> gemm_;
+  std::optional<AttentionPattern> attention_;
   std::unique_ptr<LoadedPlan> solution_;
   std::uint64_t run_deadline_ns_ = 0;
 };

@@ -14,7 +14,7 @@ Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison, bool placed
 }
 
 Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first,
-                         std::optional<JudgedOutputs>* keep) {
+                         std::optional<JudgedOutputs>* keep, bool diagnose) {
   PTXBENCH_TRY_ASSIGN(OutputValues got, OutputValues::take(parts.device, parts.layouts, parts.buffers));
   PTXBENCH_TRY(settle(parts.device, "taking the outputs"));
   PTXBENCH_TRY(parts.inputs.check(parts.judge, parts.device, parts.layouts, parts.buffers, trial.violations));
@@ -25,7 +25,7 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   watch.lap("compare");
   OutputValues computed;
   if (first == nullptr) {
-    PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers));
+    PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers, trial.seed));
     watch.lap("reference");
   } else {
     for (std::size_t i = 0; i < got.buffers.size() && !trial.differs; ++i) {
@@ -38,6 +38,7 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   PTXBENCH_TRY_ASSIGN(trial.outputs,
                       compare_outputs(parts.judge, parts.device, parts.workload, parts.layouts, parts.comparator, got,
                                       expected, trial.poison, &parts.callbacks));
+  if (diagnose && !all_right(trial.outputs)) PTXBENCH_TRY(diagnose_outputs(parts, got, expected, trial.outputs));
   watch.lap("compare");
   if (keep != nullptr && first == nullptr) keep->emplace(JudgedOutputs{std::move(got), std::move(computed)});
   return {};

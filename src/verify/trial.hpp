@@ -38,8 +38,12 @@ struct JudgedOutputs {
 
 // The candidate has finished. Its outputs go to memory that it could not know, and only then is anything computed that it
 // would have liked to see. Fills violations and outputs. @p first: of an extra run, the trial's first one, whose expected
-// values are used again; @p keep: where to put this run's.
+// values are used again; @p keep: where to put this run's; @p diagnose: look closer at wrong outputs.
 Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first = nullptr,
-                         std::optional<JudgedOutputs>* keep = nullptr);
+                         std::optional<JudgedOutputs>* keep = nullptr, bool diagnose = false);
+
+// Looks closer at the outputs that are wrong: OutputEvidence::diagnosis. The inputs lie in their buffers as they were placed.
+Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, const OutputValues& expected,
+                              std::vector<OutputEvidence>& outputs);
 
 }  // namespace ptxbench

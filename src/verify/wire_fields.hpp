@@ -98,7 +98,7 @@ void fields(F&& f, Candidate& v) {
 }
 template <class F>
 void fields(F&& f, Tolerance& v) {
-  f("atol", v.atol), f("rtol", v.rtol);
+  f("atol", v.atol), f("rtol", v.rtol), f("either", v.either);
 }
 template <class F>
 void fields(F&& f, ComparatorSpec& v) {
@@ -145,7 +145,12 @@ void fields(F&& f, OutputStatistics& v) {
   f("sum_got_times_reference", v.sum_got_times_reference),
       f("sum_squared_reference", v.sum_squared_reference), f("sum_fourth_reference", v.sum_fourth_reference);
   f("has_model", v.has_model), f("model_sum_squared_error", v.model_sum_squared_error);
-  f("model_max_error", v.model_max_error);
+  f("model_max_error", v.model_max_error), f("largest_reference", v.largest_reference);
+  f("model_times_reference", v.model_times_reference);
+  f("model_elements", v.model_elements), f("sampled_squared_error", v.sampled_squared_error);
+  f("sampled_squared_reference", v.sampled_squared_reference);
+  f("sampled_largest_reference", v.sampled_largest_reference), f("sum_floor", v.sum_floor);
+  f("may_be_exact", v.may_be_exact);
 }
 template <class F>
 void fields(F&& f, OutputCorrectness& v) {
@@ -157,12 +162,16 @@ void fields(F&& f, OutputCorrectness& v) {
   f("rms_limit", v.rms_limit), f("max_limit", v.max_limit), f("comparator", v.comparator), f("ok", v.ok);
 }
 template <class F>
+void fields(F&& f, RepeatedTrial& v) {
+  f("trial", v.trial), f("runs", v.runs), f("wrong", v.wrong);
+}
+template <class F>
 void fields(F&& f, OutputEvidence& v) {
   f("output", v.output), f("dtype", v.dtype), f("shape", v.shape), f("comparator", v.comparator);
   f("statistics", v.statistics), f("tolerance", v.tolerance), f("unwritten", v.unwritten),
       f("wrong", v.wrong);
   f("first_wrong", v.first_wrong), f("expected", v.first_wrong_expected), f("got", v.first_wrong_got);
-  f("callback", v.callback);
+  f("callback", v.callback), f("diagnosis", v.diagnosis);
 }
 template <class F>
 void fields(F&& f, IntegrityViolation& v) {
@@ -171,7 +180,7 @@ void fields(F&& f, IntegrityViolation& v) {
 template <class F>
 void fields(F&& f, TrialEvidence& v) {
   f("trial", v.trial), f("seed", v.seed), f("distribution", v.distribution), f("poison", v.poison);
-  f("reused_addresses", v.reused_addresses), f("schedule", v.schedule), f("extra", v.extra), f("differs", v.differs);
+  f("reused_addresses", v.reused_addresses), f("disturbed", v.disturbed), f("schedule", v.schedule), f("extra", v.extra), f("differs", v.differs);
   f("fault", v.fault), f("violations", v.violations);
   f("outputs", v.outputs);
 }
@@ -181,7 +190,7 @@ void fields(F&& f, VerifyEvidence& v) {
   f("schedules_skipped", v.schedules_skipped);
   f("findings", v.findings);
   f("resolved_plan", v.resolved_plan), f("scalars", v.scalars), f("trials", v.trials);
-  f("trials_requested", v.trials_requested), f("emulator", v.emulator), f("device_lost", v.device_lost);
+  f("trials_requested", v.trials_requested), f("repeated", v.repeated), f("emulator", v.emulator), f("device_lost", v.device_lost);
   f("stages", v.stages);
 }
 

@@ -1,5 +1,6 @@
 #include "worker/device_stages.hpp"
 
+#include "bench/prepared_libraries.hpp"
 #include "bench/wire.hpp"
 #include "core/json.hpp"
 #include "device/wire.hpp"
@@ -14,6 +15,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 
 namespace ptxbench {
 namespace {
@@ -21,6 +23,8 @@ namespace {
 struct OpenDevice {
   std::unique_ptr<Device> device;
   std::string cuda_home;
+  PreparedLibraries libraries;                            // on the device: they go first
+  std::optional<Result<std::unique_ptr<GpuMonitor>>> monitor;  // opened by the first timing
 
   Result<Parcel> open(const Message& job) {
     PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(job.json, {"open_device", false, 16}));
@@ -29,6 +33,8 @@ struct OpenDevice {
     PTXBENCH_TRY_ASSIGN(const std::string name, id.as_string());
     PTXBENCH_TRY_ASSIGN(const json::Cursor home, root.require("cuda_home"));
     PTXBENCH_TRY_ASSIGN(cuda_home, home.as_string());
+    libraries.clear();
+    monitor.reset();
     device.reset();
     if (is_emulator_name(name)) {
       PTXBENCH_TRY_ASSIGN(const EmulatorOptions options, parse_emulator_name(name));
@@ -88,14 +94,17 @@ Result<Parcel> time_stage(OpenDevice& open, const Message& message, StageHost& h
   PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
   PTXBENCH_TRY_ASSIGN(const TimeJob job, time_job_from(message));
   RemoteCallbacks callbacks(host);
-  std::unique_ptr<LibraryBaseline> library;
+  LibraryBaseline* library = nullptr;
   std::string missing;
   if (job.baseline.kind == BaselineKind::library) {
-    Result<std::unique_ptr<LibraryBaseline>> found = find_library_baseline(job.workload, open.cuda_home);
-    if (found) library = std::move(*found);
+    const Result<LibraryBaseline*> found = open.libraries.find(job.workload, open.cuda_home);
+    if (found) library = *found;
     else missing = found.error().to_string();
   }
-  PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, run_time(*device, job, library.get(), &callbacks));
+  if (!open.monitor) open.monitor = open_gpu_monitor(device->info().id);
+  GpuMonitor* const monitor = *open.monitor ? (*open.monitor)->get() : nullptr;
+  PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, run_time(*device, job, library, &callbacks, monitor));
+  if (monitor == nullptr) evidence.gpu.missing = open.monitor->error().message;
   if (!missing.empty()) evidence.baseline_missing = missing;
   return Parcel(to_message(evidence));
 }

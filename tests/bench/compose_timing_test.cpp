@@ -84,6 +84,31 @@ TEST_CASE("a claim inside the noise floor is a tie") {
   CHECK(own.timing.tie);
 }
 
+TEST_CASE("the noise floor is the far end of the interval of the baseline's ratio to itself") {
+  std::vector<TimedPair> noise;
+  for (int i = 0; i < 10; ++i) noise.push_back({1000, static_cast<std::uint64_t>(995 + i), false});
+  // Ranks 2 and 9 of ten: 0.996 and 1.003; the medians alone differ by 0.0005.
+  CHECK(*noise_floor(noise) == Approx(0.004));
+  CHECK(*noise_floor({{1000, 1010, false}}) == Approx(0.01));
+  CHECK_FALSE(noise_floor({}));
+}
+
+TEST_CASE("numbers of two protocols, or of a cold and a warm L2, have no mean") {
+  Evaluation evaluation;
+  for (int i = 0; i < 2; ++i) {
+    evaluation.verdicts.push_back(passed());
+    compose_timing(samples(std::vector<std::pair<std::uint64_t, std::uint64_t>>(10, {1000, 2000})),
+                   evaluation.verdicts.back());
+  }
+  REQUIRE(evaluation.speedup());
+  CHECK(*evaluation.speedup() == Approx(2));
+  evaluation.verdicts[1].timing.l2 = "warm";
+  CHECK_FALSE(evaluation.speedup());
+  evaluation.verdicts[1].timing.l2 = "cold";
+  evaluation.verdicts[1].provenance.protocol = std::string(kPublished);
+  CHECK_FALSE(evaluation.speedup());
+}
+
 TEST_CASE("too few pairs are inconclusive, none unavailable") {
   Verdict few = passed(), none = passed(), zero = passed();
   compose_timing(samples({{10, 20}, {10, 20}}), few);
@@ -143,6 +168,10 @@ TEST_CASE("time jobs and evidence survive the wire") {
   job.baseline.solution = job.candidate;
   job.seed = ~std::uint64_t{0};
   job.stop_if_slower_than = 0.5;
+  job.target_width = 0.01;
+  job.l2 = L2State::warm;
+  job.trial_runs = 7;
+  job.comparator.tolerance.either = true;
   job.judge_cubin = {9, 8};
   job.comparator.by_output = {{"y", {0.1, 0.2}}};
   const auto back = time_job_from(to_message(job));
@@ -158,6 +187,11 @@ TEST_CASE("time jobs and evidence survive the wire") {
   evidence.fault = DeviceFault{DeviceFault::Kind::trap, "T", 7, true, "m", 3};
   evidence.failure = TimedFailure{-1, {OutputEvidence{}}, {IntegrityViolation{}}};
   evidence.noise = {{5, 6, true}};
+  evidence.trials = {{{1, 2}, {3}}};
+  evidence.pairs_discarded = 3;
+  evidence.l2 = L2State::warm;
+  evidence.gpu.add({1700, 3201, 60, 500'000, 0x44});
+  evidence.gpu.others = {{12, 50}};
   const auto evidence_back = time_evidence_from(to_message(evidence));
   REQUIRE(evidence_back);
   CHECK(to_message(*evidence_back).json == to_message(evidence).json);

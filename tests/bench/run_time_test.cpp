@@ -5,6 +5,8 @@
 
 #include <ptxbench/bench.hpp>
 
+#include <set>
+
 using namespace ptxbench;
 using namespace ptxbench::testing;
 
@@ -56,8 +58,44 @@ class FakeLibrary final : public LibraryBaseline {
   std::int64_t m_ = 0, n_ = 0, k_ = 0;
 };
 
+// Counts what keeps a run cold.
+class CountingDevice final : public FakeDevice {
+ public:
+  Result<void> reset_persisting_l2() override {
+    REQUIRE_FALSE(gate_closed());
+    ++resets;
+    return {};
+  }
+  int resets = 0;
+};
+
+// A GPU that throttles when it is told to.
+class FakeMonitor final : public GpuMonitor {
+ public:
+  std::string description() const override { return "fake monitor"; }
+  std::uint32_t max_sm_mhz() const override { return 1980; }
+  Result<GpuState> state() override {
+    PTXBENCH_TRY_ASSIGN(const std::uint64_t bits, reasons());
+    return GpuState{1700, 3201, 60, 500'000, bits};
+  }
+  Result<std::uint64_t> reasons() override {
+    ++asked;
+    if (broken) return make_error(ErrorCode::driver, "the monitor broke");
+    return next ? next(asked) : 0x4;
+  }
+  void watch_others() override { watching = true; }
+  Result<std::vector<OtherProcess>> others() override {
+    REQUIRE(watching);
+    return neighbours;
+  }
+  std::function<std::uint64_t(int)> next;
+  std::vector<OtherProcess> neighbours;
+  int asked = 0;
+  bool watching = false, broken = false;
+};
+
 struct Setup {
-  FakeDevice device;
+  CountingDevice device;
   DefinitionPtr definition = gemm_definition(16, 64);
   TimeJob job;
   Kernel candidate = [](GemmCall& g) {
@@ -80,10 +118,11 @@ struct Setup {
     job.seed = 7;
     job.pairs = 12;
     job.budget_ns = 60'000'000'000;
+    job.target_width = 0;
   }
-  TimeEvidence run() {
+  TimeEvidence run(GpuMonitor* monitor = nullptr) {
     FakeLibrary fake(device, library);
-    Result<TimeEvidence> evidence = run_time(device, job, &fake);
+    Result<TimeEvidence> evidence = run_time(device, job, &fake, nullptr, monitor);
     if (!evidence) FAIL(evidence.error().to_string());
     library_runs = fake.runs;
     CHECK(device.bad_releases == 0);
@@ -143,22 +182,51 @@ TEST_CASE("no pair of buffer and contents is timed twice, and no result lies rea
   CHECK(std::unique(seen.begin(), seen.end()) == seen.end());
 }
 
-TEST_CASE("the baseline's results are gone when the candidate runs") {
+TEST_CASE("no result for its inputs lies ready when the candidate runs") {
   Setup s;
-  std::uint16_t* baselines = nullptr;
+  std::set<std::uint16_t*> baselines;
   s.library = [&](GemmCall& g) {
-    baselines = g.y;
+    baselines.insert(g.y);
     honest_gemm(g, dot_in_order);
   };
-  int copied = 0;
+  int found = 0;
   s.candidate = [&](GemmCall& g) {
-    if (baselines != nullptr)
-      for (std::int64_t i = 0; i < g.m * g.n; ++i) copied += baselines[i] != 0xffff;
     honest_gemm(g, dot_in_order);
+    for (const std::uint16_t* other : baselines)
+      found += other != g.y && std::equal(g.y, g.y + g.m * g.n, other);
   };
   const TimeEvidence evidence = s.run();
   CHECK_FALSE(evidence.failure);
-  CHECK(copied == 0);
+  CHECK(baselines.size() == 4);
+  CHECK(found == 0);
+}
+
+TEST_CASE("pairs walk over a pool of addresses that candidate and baseline share") {
+  Setup s;
+  s.job.pairs = 24;
+  std::set<std::uint16_t*> candidates, baselines;
+  s.candidate = [&](GemmCall& g) {
+    candidates.insert(g.y);
+    honest_gemm(g, dot_in_order);
+  };
+  s.library = [&](GemmCall& g) {
+    baselines.insert(g.y);
+    honest_gemm(g, dot_in_order);
+  };
+  const TimeEvidence evidence = s.run();
+  CHECK(candidates.size() == 4);
+  CHECK(candidates == baselines);
+  CHECK(evidence.method.find("4 buffer sets") != std::string::npos);
+  CHECK(s.device.resets >= 2 * 26);  // before every timed run
+
+  // Where memory is short there are two sets, one for each.
+  Setup small;
+  const std::uint64_t set = 24 * 64 * 2 + 16 * 64 * 2 + 24 * 16 * 2;
+  small.device.mutable_info().limits.memory_bytes = 4 * 2 * set + 200'000;
+  candidates.clear();
+  small.candidate = s.candidate;
+  CHECK_FALSE(small.run().failure);
+  CHECK(candidates.size() >= 2);
 }
 
 TEST_CASE("one that is right for the first launches and wrong later fails, whatever verification said") {
@@ -173,13 +241,28 @@ TEST_CASE("one that is right for the first launches and wrong later fails, whate
     };
     const TimeEvidence evidence = s.run();
     REQUIRE(evidence.failure);
-    CHECK(evidence.failure->pair == good - 2);
+    CHECK(evidence.failure->pair >= good - 2);
+    CHECK(evidence.failure->pair < std::max(1, good + 6));  // one of every four is looked at, and the last
     const Verdict verdict = verdict_of(evidence);
     CHECK(verdict.status == Status::incorrect_numerical);
     CHECK(verdict.timing.state == Availability::unavailable);
     CHECK_FALSE(verdict.timing.speedup);
     REQUIRE(verdict.find_finding("wrong_in_timed_run") != nullptr);
   }
+}
+
+TEST_CASE("a quarter of the pairs is verified whole, by chance, and the last") {
+  Setup s;
+  s.job.pairs = 40;
+  std::set<int> seen;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    s.job.seed = seed;
+    const TimeEvidence evidence = s.run();
+    CHECK(evidence.pairs_verified >= 10);
+    CHECK(evidence.pairs_verified <= 12);
+    seen.insert(s.library_runs);  // verifying where the baseline went first runs it again
+  }
+  CHECK(seen.size() > 1);
 }
 
 TEST_CASE("small errors in timed runs are caught too") {
@@ -190,34 +273,40 @@ TEST_CASE("small errors in timed runs are caught too") {
   s.candidate = [&](GemmCall& g) { honest_gemm(g, launches++ < 4 ? dot_in_order : dot_bf16_accumulate); };
   const TimeEvidence evidence = s.run();
   REQUIRE(evidence.failure);
-  CHECK(evidence.failure->pair == 2);
+  CHECK(evidence.failure->pair >= 2);
   CHECK(verdict_of(evidence).status == Status::incorrect_numerical);
 }
 
-TEST_CASE("one that writes nothing in a timed run, or beside its buffers, or into its inputs, fails") {
-  const auto from_third = [](const Kernel& bad) {
+TEST_CASE("one that writes nothing in timed runs, or beside its buffers, or into its inputs, fails") {
+  const auto from_third = [](const Kernel& bad, bool once) {
     Setup s;
     int launches = 0;
     s.candidate = [&](GemmCall& g) {
-      if (launches++ != 3) return honest_gemm(g, dot_in_order);
+      const int launch = launches++;
+      if (launch < 3 || (once && launch > 3)) return honest_gemm(g, dot_in_order);
       bad(g);
     };
     return verdict_of(s.run());
   };
-  const Verdict nothing = from_third([](GemmCall&) {});
+  const Verdict nothing = from_third([](GemmCall&) {}, false);
   CHECK(nothing.status == Status::incorrect_numerical);
   CHECK(nothing.integrity == Integrity::clean);
-  const Verdict beside = from_third([](GemmCall& g) {
-    honest_gemm(g, dot_in_order);
-    g.y[g.m * g.n] = 1;
-  });
+  // Red zones are looked at after every run.
+  const Verdict beside = from_third(
+      [](GemmCall& g) {
+        honest_gemm(g, dot_in_order);
+        g.y[g.m * g.n] = 1;
+      },
+      true);
   CHECK(beside.status == Status::incorrect_numerical);
   CHECK(beside.integrity == Integrity::violated);
   CHECK(beside.find_finding("red_zone") != nullptr);
-  const Verdict clobber = from_third([](GemmCall& g) {
-    honest_gemm(g, dot_in_order);
-    g.x[3] ^= 1;
-  });
+  const Verdict clobber = from_third(
+      [](GemmCall& g) {
+        honest_gemm(g, dot_in_order);
+        g.x[3] ^= 1;
+      },
+      false);
   CHECK(clobber.integrity == Integrity::violated);
   CHECK(clobber.find_finding("input_clobbered") != nullptr);
 }
@@ -331,17 +420,17 @@ TEST_CASE("other baselines: a fixed time, none, a solution, and a library that i
   CHECK(lacking.timing.reason.find("no speedup") != std::string::npos);
 }
 
-TEST_CASE("without a baseline every output is compared with the reference") {
+TEST_CASE("without a baseline outputs are compared with the reference") {
   Setup s;
   s.job.baseline.kind = BaselineKind::none;
   int launches = 0;
   s.candidate = [&](GemmCall& g) {
     honest_gemm(g, dot_in_order);
-    if (launches++ == 9) g.y[5] ^= 0x4000;
+    if (launches++ >= 9) g.y[5] ^= 0x4000;
   };
   const TimeEvidence evidence = s.run();
   REQUIRE(evidence.failure);
-  CHECK(evidence.failure->pair == 7);
+  CHECK(evidence.failure->pair >= 7);
   REQUIRE(evidence.failure->outputs.size() == 1);
   CHECK(evidence.failure->outputs[0].first_wrong == 5);
 }
@@ -356,4 +445,155 @@ TEST_CASE("a baseline that is wrong itself is no yardstick, and fails no candida
   CHECK_FALSE(evidence.failure);
   CHECK(evidence.pairs.size() == 12);
   CHECK(evidence.baseline_description.find("beyond the limits") != std::string::npos);
+}
+
+TEST_CASE("a narrow interval ends the pairs, and the noise pairs") {
+  Setup s;
+  s.job.pairs = 100;
+  s.job.target_width = 0.003;
+  s.job.noise = true;
+  const TimeEvidence steady = s.run();
+  CHECK(steady.stop_reason == "target_width");
+  CHECK(steady.pairs.size() == 10);
+  CHECK(steady.noise.size() == 10);
+  CHECK(verdict_of(steady).timing.stop_rule == "target_width");
+
+  Setup noisy;
+  noisy.job.pairs = 30;
+  noisy.job.target_width = 0.003;
+  int turn = 0;
+  noisy.candidate = [&](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.call.take(turn++ % 3 == 0 ? 10'000 : 10'500);
+  };
+  CHECK(noisy.run().stop_reason == "pairs");
+
+  // Without a baseline it is the candidate's own times that must agree.
+  Setup alone;
+  alone.job.baseline.kind = BaselineKind::none;
+  alone.job.target_width = 0.003;
+  CHECK(alone.run().stop_reason == "target_width");
+}
+
+TEST_CASE("pairs under throttling are left out, reported, and bounded") {
+  Setup s;
+  FakeMonitor monitor;
+  // The sixth answer is of the fifth pair's end: it and the next one are out.
+  monitor.next = [](int asked) { return asked == 6 ? 0x44ull : 0x4ull; };
+  const TimeEvidence evidence = s.run(&monitor);
+  CHECK(evidence.pairs_discarded == 2);
+  CHECK(evidence.pairs.size() == 12);
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.timing.state == Availability::measured);
+  CHECK(verdict.timing.pairs_discarded == 2);
+  CHECK(verdict.timing.gpu.state == Availability::measured);
+  CHECK(verdict.timing.gpu.source == "fake monitor");
+  CHECK(verdict.timing.gpu.sm_mhz_low == 1700);
+  CHECK(verdict.timing.gpu.limited_by == std::vector<std::string>{"sw_power_cap", "hw_thermal_slowdown"});
+
+  Setup hot;
+  FakeMonitor always;
+  always.next = [](int) { return 0x80ull; };
+  const TimeEvidence none = hot.run(&always);
+  CHECK(none.pairs.empty());
+  CHECK(none.pairs_discarded == 12);
+  CHECK(none.stop_reason == "throttled");
+  const Verdict unknown = verdict_of(none);
+  CHECK(unknown.status == Status::passed);
+  CHECK(unknown.timing.state == Availability::inconclusive);
+  CHECK_FALSE(unknown.timing.speedup);
+}
+
+TEST_CASE(
+    "another process that computes makes a timing inconclusive; a monitor that breaks or lacks is said") {
+  Setup s;
+  FakeMonitor monitor;
+  monitor.neighbours = {{4711, 37}};
+  const Verdict shared = verdict_of(s.run(&monitor));
+  CHECK(shared.status == Status::passed);
+  CHECK(shared.timing.state == Availability::inconclusive);
+  CHECK(shared.timing.reason.find("4711 (37% of the SMs)") != std::string::npos);
+  CHECK(shared.timing.gpu.other_processes == std::vector<int>{4711});
+
+  Setup broken;
+  FakeMonitor breaks;
+  breaks.broken = true;
+  const Verdict half = verdict_of(broken.run(&breaks));
+  CHECK(half.timing.state == Availability::measured);
+  CHECK(half.timing.gpu.state == Availability::unavailable);
+  CHECK(half.timing.gpu.reason == "the monitor broke");
+
+  Setup blind;
+  CHECK(verdict_of(blind.run()).timing.gpu.state == Availability::unavailable);
+}
+
+TEST_CASE("a warm L2 is labelled") {
+  Setup s;
+  s.job.l2 = L2State::warm;
+  const Verdict verdict = verdict_of(s.run());
+  CHECK(verdict.timing.l2 == "warm");
+  CHECK(verdict.timing.method.find("warm L2") != std::string::npos);
+  Setup cold;
+  CHECK(verdict_of(cold.run()).timing.l2 == "cold");
+}
+
+TEST_CASE(
+    "the published protocol: trials of many runs on the same tensors, the baseline in a block of its own") {
+  Setup s;
+  s.device.mutable_info().limits.l2_bytes = 4096;
+  s.job.protocol = kPublished;
+  s.job.comparator = {ComparatorKind::tolerance, {1e-2, 1e-2, true}, {}};
+  std::vector<char> order;
+  std::set<std::uint64_t> contents;
+  s.candidate = [&](GemmCall& g) {
+    order.push_back('c');
+    std::uint64_t first = 0;
+    std::memcpy(&first, g.x, 8);
+    contents.insert(first);
+    honest_gemm(g, dot_in_order);
+    g.call.take(order.size() % 60 == 0 ? 90'000 : 10'000);  // an outlier in each block
+  };
+  s.library = [&](GemmCall& g) {
+    order.push_back('b');
+    honest_gemm(g, dot_reversed);
+    g.call.take(20'000);
+  };
+  const TimeEvidence evidence = s.run();
+  REQUIRE(evidence.trials.size() == 3);
+  CHECK(evidence.trials[0].candidate_ns.size() == 50);
+  CHECK(evidence.trials[0].baseline_ns.size() == 50);
+  CHECK(evidence.pairs.empty());
+  CHECK(contents.size() == 3);
+  REQUIRE(order.size() == 360);
+  for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == (i / 60 % 2 == 0 ? 'c' : 'b'));
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.timing.state == Availability::measured);
+  CHECK(verdict.timing.median_ns == 11'000);
+  CHECK(verdict.timing.baseline_median_ns == 21'000);
+  CHECK(*verdict.timing.speedup == Approx(21.0 / 11.0));
+  CHECK(std::isnan(verdict.timing.speedup_low));
+  CHECK(verdict.timing.trials == 3);
+  CHECK(verdict.timing.stop_rule == "trials");
+  CHECK(verdict.timing.samples_ns.size() == 150);
+
+  Setup wrong;
+  wrong.device.mutable_info().limits.l2_bytes = 4096;
+  wrong.job.protocol = kPublished;
+  wrong.job.comparator = s.job.comparator;
+  wrong.candidate = [](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    g.y[7] ^= 0x4000;
+  };
+  const TimeEvidence failed = wrong.run();
+  REQUIRE(failed.failure);
+  CHECK(failed.failure->outputs[0].first_wrong == 7);
+  CHECK(verdict_of(failed).status == Status::incorrect_numerical);
+
+  Setup mixed;
+  mixed.job.protocol = kPublished;
+  mixed.job.l2 = L2State::warm;
+  CHECK_FALSE(run_time(mixed.device, mixed.job, nullptr));
+  mixed.job.protocol = "fast";
+  CHECK(run_time(mixed.device, mixed.job, nullptr).error().message.find("ptxbench-published") !=
+        std::string::npos);
 }

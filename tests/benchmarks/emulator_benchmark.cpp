@@ -76,6 +76,8 @@ TEST_CASE("speed of the emulator") {
        measure(*context, **device,
                resized(kernel_case("attention_mma"), {{"B", 1}, {"H", 2}, {"S", 512}, {"D", 128}}), repeats),
        0.3);
+  show("attention forward B=1 H=2 S=512 D=128, TMA and wgmma",
+       measure(*context, **device, kernel_case("attention_wgmma_128"), repeats), 0.3);
   show("scalar: GEMM 128^3, a thread an element",
        measure(*context, **device, resized(naive, {{"M", 128}, {"N", 128}, {"K", 128}}), repeats), 0);
   show("scalar: GEMM 256^3 through shared memory",

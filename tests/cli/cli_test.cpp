@@ -111,3 +111,15 @@ TEST_CASE("cli: evaluate without a device compiles, and says that nothing was ex
   CHECK(has(ran, "compile: ok"));
   CHECK(has(ran, "mma_sync"));
 }
+
+TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {
+  const std::string task =
+      "evaluate examples/rmsnorm/candidate --definition examples/rmsnorm/definition.json --workloads examples/rmsnorm/workloads.jsonl"
+      " --workload rows=37 --cache-dir '' --device emulator --json";
+  const Ran right = run(task + " --reference examples/rmsnorm/naive --baseline examples/rmsnorm/incumbent");
+  CHECK(right.code == 0);
+  CHECK(has(right, "\"PASSED\""));
+  const Ran none = run(task, true);
+  CHECK(none.code == 2);
+  CHECK(has(none, "another Solution"));
+}

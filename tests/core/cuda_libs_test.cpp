@@ -82,6 +82,26 @@ TEST_CASE("a file that is no library is reported with the loader's words") {
   CHECK(contains(nvrtc.error().message, (folder.path / "lib/libnvrtc.so.13").string()));
 }
 
+TEST_CASE("a library under cuDNN's name that is none is reported as such") {
+  TempFolder folder;
+  fs::create_directories(folder.path / "lib");
+  const auto nvrtc = Nvrtc::open(test_toolkit());
+  REQUIRE(nvrtc);
+  fs::create_symlink((*nvrtc)->library.path, folder.path / "lib/libcudnn.so.9");
+  const auto cudnn = Cudnn::open(ToolkitSearch::only(folder.path.string()));
+  REQUIRE_FALSE(cudnn);
+  CHECK(cudnn.error().code == ErrorCode::toolkit);
+  CHECK(contains(cudnn.error().message, "cudnnGetVersion"));
+}
+
+TEST_CASE("cuDNN's versions are written as it writes them") {
+  Cudnn cudnn;
+  cudnn.version = 91301;
+  CHECK(cudnn.version_text() == "9.13.1");
+  cudnn.version = 8907;
+  CHECK(cudnn.version_text() == "8.9.7");
+}
+
 TEST_CASE("both layouts of the wheels are understood") {
   TempFolder folder;
   folder.file("nvidia/cu13/lib/x");

@@ -42,4 +42,14 @@ TEST_CASE("a function of a constant is folded to other bits", "[emulator]") {
   CHECK(fidelity("ex2.approx.f32 %f1, %f2;", "ex2.approx.f32") == Fidelity::exact);
   CHECK(fidelity("tanh.approx.f32 %f1, 0f3F000000;", "tanh.approx.f32") == Fidelity::exact);
   CHECK(fidelity("rcp.rn.f32 %f1, 0f40400000;", "rcp.rn.f32") == Fidelity::exact);
+  // In a register: as NVRTC writes rsqrtf(128).
+  const std::string known = "mov.f32 %f2, 0f43000000; ";
+  CHECK(fidelity(known + "rsqrt.approx.f32 %f1, %f2;", "rsqrt.approx.f32") == Fidelity::ptxas);
+  CHECK(fidelity(known + "mov.f32 %f3, %f2; lg2.approx.f32 %f1, %f3;", "lg2.approx.f32") == Fidelity::ptxas);
+  CHECK(fidelity(known + "div.full.f32 %f1, %f4, %f2;", "div.full.f32") == Fidelity::ptxas);
+  CHECK(fidelity(known + "div.full.f32 %f1, %f2, %f4;", "div.full.f32") == Fidelity::exact);
+  CHECK(fidelity(known + "div.rn.f32 %f1, %f4, %f2;", "div.rn.f32") == Fidelity::exact);
+  CHECK(fidelity(known + "add.f32 %f2, %f2, %f2; ex2.approx.f32 %f1, %f2;", "ex2.approx.f32") ==
+        Fidelity::exact);
+  CHECK(fidelity(known + "ex2.approx.f32 %f1, %f3;", "ex2.approx.f32") == Fidelity::exact);
 }

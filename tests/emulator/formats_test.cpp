@@ -1,6 +1,7 @@
 // Conversions against rounding by the definition (reference_rounding.hpp), the host's FPU and long double.
 #include "emulator/formats.hpp"
 
+#include "emulator/convert_lanes.hpp"
 #include "fixtures/arithmetic/operands.hpp"
 #include "reference_rounding.hpp"
 #include "support/catch.hpp"
@@ -138,6 +139,81 @@ TEST_CASE("lane conversions of halves are the general conversion") {
     f32_from_bf16(d.data(), a.data());
     for (u32 lane = 0; lane < 32; ++lane)
       REQUIRE(d[lane] == convert_float(FloatFormat::f32, FloatFormat::bf16, a[lane]));
+  }
+}
+
+TEST_CASE("conversions of all lanes at once are the general ones") {
+  constexpr auto kF32 = FloatFormat::f32;
+  std::array<u32, 32> a, b, d;
+  std::array<u64, 32> wide, out;
+  const auto same = [&](auto&& expected) {
+    for (u32 lane = 0; lane < 32; ++lane)
+      if (d[lane] != expected(lane))
+        FAIL(std::hex << a[lane] << " " << b[lane] << " " << wide[lane] << ": " << d[lane] << ", not "
+                      << expected(lane));
+  };
+  for (u32 i = 0; i < 1u << 16; i += 32) {
+    for (u32 lane = 0; lane < 32; ++lane) {
+      const probe::Operands o = probe::operands(probe::Kind::f32, i + lane);
+      a[lane] = static_cast<u32>(o.a), b[lane] = static_cast<u32>(o.b);
+      if (i % 64 == 0)
+        a[lane] = (a[lane] & 0x80ffffff) | (0x3a + (a[lane] >> 24) % 20) << 24;  // not far from 1
+      wide[lane] = probe::operands(probe::Kind::f64, i + lane).a;
+      if (i % 64 == 0)
+        wide[lane] = widen_to_f64(kF32, b[lane]) ^ (u64{a[lane]} & 0x3fffffff);  // f32s and beside them
+    }
+    for (const bool flag : {false, true}) {
+      for (const Rounding r : {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up}) {
+        for (const IntegerFormat to :
+             {IntegerFormat{8, true}, {8, false}, {16, true}, {16, false}, {32, true}}) {
+          const auto top = std::int64_t{1} << (to.bits - 1);
+          s32_from_f32(d.data(), a.data(), r, flag, static_cast<std::int32_t>(to.is_signed ? -top : 0),
+                       static_cast<std::int32_t>(to.is_signed ? top - 1 : 2 * top - 1));
+          same([&](u32 lane) { return static_cast<u32>(integer_from_float(to, kF32, a[lane], r, flag)); });
+        }
+        u32_from_f32(d.data(), a.data(), r, flag);
+        same([&](u32 lane) {
+          return static_cast<u32>(integer_from_float({32, false}, kF32, a[lane], r, flag));
+        });
+        integral_f32(d.data(), a.data(), r, flag);
+        same([&](u32 lane) { return static_cast<u32>(round_to_integral(kF32, a[lane], r, flag)); });
+      }
+      f64_from_f32(out.data(), a.data(), flag);
+      for (u32 lane = 0; lane < 32; ++lane)
+        REQUIRE(out[lane] == convert_float(FloatFormat::f64, kF32, a[lane], {.ftz = flag}));
+      for (const bool relu : {false, true}) {
+        for (const Rounding r : {Rounding::nearest_away, Rounding::nearest_even, Rounding::zero}) {
+          const ConvertMode mode{.rounding = r, .satfinite = flag, .relu = relu};
+          tf32_from_f32(d.data(), a.data(), mode);
+          same([&](u32 lane) { return tf32_from_f32(a[lane], mode); });
+        }
+        for (const FloatFormat half : {FloatFormat::f16, FloatFormat::bf16}) {
+          pairs_from_f32(half, d.data(), a.data(), b.data(), relu, flag);
+          same([&](u32 lane) {
+            return pair_from_f32(half, a[lane], b[lane], {.satfinite = flag, .relu = relu});
+          });
+        }
+        for (const FloatFormat f8 : {FloatFormat::e4m3, FloatFormat::e5m2}) {
+          f8x2_from_f32(f8, d.data(), a.data(), b.data(), relu);
+          same([&](u32 lane) { return u32{f8x2_from_f32(f8, a[lane], b[lane], relu)}; });
+          f8x2_from_f16x2(f8, d.data(), a.data(), relu);
+          same([&](u32 lane) { return u32{f8x2_from_f16x2(f8, a[lane], relu)}; });
+          f16x2_from_f8x2(f8, d.data(), b.data(), relu);
+          same([&](u32 lane) { return f16x2_from_f8x2(f8, static_cast<std::uint16_t>(b[lane]), relu); });
+        }
+      }
+    }
+    f32_from_f64(d.data(), wide.data());
+    same([&](u32 lane) { return static_cast<u32>(convert_float(kF32, FloatFormat::f64, wide[lane])); });
+  }
+  for (u32 h = 0; h < 0x10000; h += 32) {  // every half and every pair of bytes
+    for (u32 lane = 0; lane < 32; ++lane) a[lane] = b[lane] = h + lane;
+    for (const FloatFormat f8 : {FloatFormat::e4m3, FloatFormat::e5m2}) {
+      f8x2_from_f16x2(f8, d.data(), a.data(), false);
+      same([&](u32 lane) { return u32{f8x2_from_f16x2(f8, a[lane], false)}; });
+      f16x2_from_f8x2(f8, d.data(), a.data(), false);
+      same([&](u32 lane) { return f16x2_from_f8x2(f8, static_cast<std::uint16_t>(a[lane]), false); });
+    }
   }
 }
 

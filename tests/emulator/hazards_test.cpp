@@ -234,3 +234,25 @@ TEST_CASE("Hazard: a dependent launch reads what the one before has written with
   CHECK_HAS(run("setp.lt.u32 %p1, %r1, 32;\n@%p1 griddepcontrol.wait;\n", "", true),
             Contains("pdl_unordered_read") && Contains("warp 1"));
 }
+
+TEST_CASE("Hazard: an mbarrier that expects fewer arrivals than there are threads that arrive") {
+  // Two of 64 threads pass a ring of one buffer on three times: thread 0 waits for both, then all go on.
+  const auto ring = [](const std::string& count, const std::string& arrivals) {
+    return "mov.u32 %r4, bars;\nmov.u32 %r7, 0;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 mbarrier.init.shared.b64 "
+           "[%r4], " +
+           count + ";\nbar.sync 0;\nLOOP:\nand.b32 %r8, %r1, 15;\nsetp.eq.u32 %p2, %r8, 0;\n" + arrivals +
+           "bar.sync 0;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p3, %r7, 4;\n@%p3 bra LOOP;\n";
+  };
+  const std::string all = "@%p2 mbarrier.arrive.shared.b64 _, [%r4];\n";
+  const TextLaunch how{{1, 1, 1}, {64, 1, 1}};
+  for (const EmulatorSchedule& schedule : kSchedules) {
+    CHECK(hazards(ring("4", all), how, schedule) == "none");
+    CHECK_HAS(hazards(ring("3", all), how, schedule),
+              Contains("mbarrier_count_too_small") && Contains("expects 3 arrivals a phase") &&
+                  Contains("4 threads have arrived at it, 4 times each"));
+    // Half of the threads by turns, and threads that do not come equally often, are another matter.
+    CHECK(hazards(ring("2", all), how, schedule) == "none");
+    CHECK(hazards(ring("3", all + "setp.eq.u32 %p4, %r1, 16;\n@%p4 mbarrier.arrive.shared.b64 _, [%r4];\n"),
+                  how, schedule) == "none");
+  }
+}

@@ -49,6 +49,47 @@ TEST_CASE("right kernels are right and raise nothing") {
       check_case(*context, **device, name, random_schedules);
 }
 
+// The judge poisons outputs, and workspaces without `init`: on the emulator that is memory that nobody wrote.
+TEST_CASE("sums into memory that nobody has set to zero are found where they are used") {
+  const auto context = compile_only_context();
+  auto device = open_emulator_device({});
+  if (!device) FAIL(device.error().to_string());
+  const KernelCase right = kernel_case("gemm_split_k");
+  const auto judged = [&](std::string_view file, std::string_view from, std::string_view to) {
+    KernelCase c = right;
+    for (SourceFile& source : c.solution.sources) {
+      const std::size_t at = source.path == file ? source.content.find(from) : std::string::npos;
+      if (at != std::string::npos) source.content.replace(at, from.size(), to);
+    }
+    return emulate(**device, c, compiled_case(*context, c), {});
+  };
+  CHECK(judged("", "", "").verdict.status == Status::passed);
+  // The workspace: the second kernel rounds what the first one added to poison.
+  const Emulation workspace = judged("launch.json", ", \"init\": 0", "");
+  INFO(words(workspace.report));
+  CHECK(workspace.verdict.status == Status::runtime_error);
+  REQUIRE_FALSE(workspace.report.findings.empty());
+  CHECK(workspace.report.findings.front().code == "undefined_value");
+  CHECK(workspace.report.findings.front().source.find("kernel.cu:23") != std::string::npos);
+  CHECK(workspace.report.findings.front().detail.find("kernel.cu:23") != std::string::npos);
+  // The output.
+  const Emulation output = judged("kernel.cu", "C[i] = __float2bfloat16(sums[i])",
+                                  "C[i] = __float2bfloat16(__bfloat162float(C[i]) + sums[i])");
+  INFO(words(output.report));
+  CHECK(output.verdict.status == Status::runtime_error);
+  REQUIRE_FALSE(output.report.findings.empty());
+  CHECK(output.report.findings.front().code == "undefined_value");
+  CHECK(output.report.findings.front().message.find("the output C[") != std::string::npos);
+  CHECK(output.report.findings.front().source.find("kernel.cu:23") != std::string::npos);
+  // An output that the kernel sets itself may be added to.
+  const Emulation first =
+      judged("kernel.cu", "C[i] = __float2bfloat16(sums[i])",
+             "C[i] = __float2bfloat16(0.f), C[i] = __float2bfloat16(__bfloat162float(((volatile "
+             "__nv_bfloat16*)C)[i]) + sums[i])");
+  INFO(words(first.report));
+  CHECK(first.verdict.status == Status::passed);
+}
+
 TEST_CASE("kernels give the card's bytes") {
   std::ifstream file(PTXBENCH_SOURCE_DIR "/tests/fixtures/kernel_outputs/h200.bin", std::ios::binary);
   REQUIRE(file);

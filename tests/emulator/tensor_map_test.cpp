@@ -80,8 +80,11 @@ struct Ran {
   Run run;
   std::vector<std::uint32_t> out;
 };
-Ran go(const std::string& replace, bool zeros) {
-  Machine m(kernel(replace, zeros));
+Ran go(const std::string& replace, bool zeros, const std::string& without = {},
+       const std::string& instead = {}) {
+  std::string text = kernel(replace, zeros);
+  if (!without.empty()) text.replace(text.find(without), without.size(), instead);
+  Machine m(text);
   std::vector<std::uint32_t> tensor(256);
   std::iota(tensor.begin(), tensor.end(), 0u);
   const std::uint64_t t = m.upload(tensor), from = m.allocate(128), to = m.allocate(128),
@@ -188,4 +191,41 @@ TEST_CASE("kernels replace fields of a map, or make one from nothing") {
   CHECK_HAS(fault_text(go("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 5, 4;\n", false).run),
             Contains("ordinal 5"));
   CHECK_HAS(fault_text(go("st.shared.u32 [%r1+16], %r4;\n" + box, false).run), Contains("no tensor map"));
+}
+
+TEST_CASE("Hazard: a copy through a changed map without the fences of its proxy") {
+  const std::string acquire = "fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;";
+  const std::string copy =
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd2], [%r1], "
+      "128;";
+  const std::string address = "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd3;\n";
+  const auto hazard = [](const Ran& ran) {
+    for (const Remark& r : ran.run.remarks)
+      if (r.code == "tensormap_unfenced") return r.message;
+    return std::string("none");
+  };
+  // As it must be: the copy releases, a thread of the CTA acquires.
+  CHECK(hazard(go(address, false)) == "none");
+  // One thread's acquire is enough for its CTA.
+  CHECK(hazard(go(address, false, acquire, "@%p1 " + acquire)) == "none");
+  CHECK_HAS(hazard(go(address, false, acquire)),
+            Contains("generic.acquire") && Contains("tensormap.cp_fenceproxy") && Contains("PTX line"));
+  // An acquire of something else, or one that comes before the change.
+  CHECK_HAS(hazard(go(address, false, acquire, "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;")),
+            Contains("generic.acquire"));
+  CHECK_HAS(hazard(go(address, false, copy + "\n  " + acquire, acquire + "\n" + copy)),
+            Contains("generic.acquire"));
+  // A map changed where it lies needs a release of its own. Thread 0 changes what was copied there.
+  const std::string in_place =
+      copy + "\n@%p1 tensormap.replace.tile.global_address.global.b1024.b64 [%rd2], %rd3;\n";
+  CHECK_HAS(hazard(go(address, false, copy, in_place)),
+            Contains("generic.release") && Contains("tensormap.replace"));
+  CHECK(hazard(go(address, false, copy, in_place + "fence.proxy.tensormap::generic.release.gpu;\n")) ==
+        "none");
+}
+
+TEST_CASE("a map of bytes that were never written") {
+  const std::string address = "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd3;\n";
+  CHECK_HAS(fault_text(go(address, true, "st.shared.u32 [%r6], %r7;", "st.shared.u32 [%r6+4], %r7;").run),
+            Contains("undefined_value") && Contains("never written"));
 }

@@ -78,7 +78,12 @@ TEST_CASE("evaluate: a request that does not hold together is an Error before an
     return evaluation.error().code;
   };
   using E = ErrorCode;
-  CHECK(code([](Bench& b) { b.options.protocol = "ptxbench-published"; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) { b.options.protocol = "fast"; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) { b.options.target_width = 1; }) == E::invalid_argument);
+  CHECK(code([](Bench& b) {
+          b.options.protocol = "ptxbench-published";
+          b.options.l2 = L2State::warm;
+        }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.run_deadline_ns = 0; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.trials = 0; }) == E::invalid_argument);
   CHECK(code([](Bench& b) { b.options.pairs = 5; }) == E::invalid_argument);

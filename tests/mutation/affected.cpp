@@ -207,6 +207,10 @@ std::set<std::uint32_t> affected_lines(const ptx::Module& module, const Mutant& 
     if (mutated.opcode == "mbarrier" &&
         (begins(other, "mbarrier.try_wait") || begins(other, "mbarrier.test_wait")))
       found.insert(i);
+    // An object that was never initialised is noticed by whoever comes first: an arrival, or a copy that signals it.
+    if (begins(mutated, "mbarrier.init") &&
+        (other.opcode == "mbarrier" || other.text().find("mbarrier::complete_tx") != std::string::npos))
+      found.insert(i);
   }
   for (const std::uint32_t i : found) lines.insert(f.body[i].where.line);
   return lines;

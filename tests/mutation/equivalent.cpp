@@ -52,11 +52,16 @@ class Rules {
     if (begins(i, "cp.async.commit_group"))
       return "folded into the next group: nothing is missing where a copy completes only when a wait forces "
              "it";
-    if ((kind == "delete_commit" || kind == "delete_wait") && has(i, "bulk")) return empty_bulk_group();
+    if ((kind == "delete_commit" || kind == "delete_wait") && has(i, "bulk")) {
+      const std::string covered = covered_by_next_wait();
+      return covered.empty() ? empty_bulk_group() : covered;
+    }
+    if (kind == "delete_wait" && begins(i, "wgmma.wait_group")) return waited_before();
+    if (kind == "flip_scale_d") return accumulators_zeroed();
     if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
     if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
-    if (kind == "drop_initialisation" && i.opcode == "mov") return never_used();
+    if (kind == "drop_initialisation" && i.opcode == "mov") return already_holds();
     return {};
   }
 
@@ -102,6 +107,76 @@ class Rules {
     return "no bulk copy is in the group";
   }
 
+  // In straight code the thread waits for all of its groups (committed by then) before it writes or tells
+  // anybody anything: a wait in between, or a commit on its way there, changes nothing.
+  std::string covered_by_next_wait() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    bool committed = s_.mutant.kind == "delete_wait";
+    for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
+      const Instruction& i = f_->body[k];
+      if (begins(i, "cp.async.bulk.commit_group")) {
+        committed = true;
+      } else if (begins(i, "cp.async.bulk.wait_group")) {
+        const bool all =
+            !i.operands.empty() && i.operands[0].kind == Kind::integer && i.operands[0].bits == 0;
+        const bool as_strong = s_.mutant.kind == "delete_commit" || has(deleted, "read") || !has(i, "read");
+        if (all && committed && as_strong && !i.guard)
+          return "the same thread waits for all of its groups before it writes, arrives or ends";
+      } else if (i.opcode == "bra") {
+        // Of a poll only.
+        if (i.operands.empty() || i.operands[0].kind != Kind::label ||
+            i.operands[0].index <= s_.mutant.index || i.operands[0].index > k)
+          return {};
+      } else if (communicates(i) && !begins(i, "mbarrier.try_wait") && !begins(i, "mbarrier.test_wait") &&
+                 !(i.opcode == "cp" && has(i, "bulk_group"))) {
+        return {};
+      }
+    }
+    return {};
+  }
+
+  // The sums are set to zero as well: adding them to the first product, or not, is the same. Were they
+  // anything else the result would be wrong one way or the other.
+  std::string accumulators_zeroed() const {
+    std::vector<std::uint32_t> sums;
+    const Operand& d = f_->body[s_.mutant.index].operands[0];
+    if (d.kind == Kind::reg) sums.push_back(d.index);
+    for (const Operand& p : d.parts)
+      if (p.kind == Kind::reg) sums.push_back(p.index);
+    for (const std::uint32_t reg : sums) {
+      if (!zeroed(reg, 0)) return {};
+    }
+    return sums.empty()
+               ? ""
+               : "the sums are set to zero as well: to add them to the first product or not is the same";
+  }
+
+  // In straight code the same warps have waited for all wgmma before, and issued none since.
+  std::string waited_before() const {
+    for (std::uint32_t k = s_.mutant.index; k-- > 0;) {
+      const Instruction& i = f_->body[k];
+      if (std::any_of(f_->labels.begin(), f_->labels.end(), [&](const auto& l) { return l.second == k + 1; }))
+        break;
+      if (begins(i, "wgmma.wait_group")) {
+        if (!i.operands.empty() && i.operands[0].kind == Kind::integer && i.operands[0].bits == 0)
+          return "the warp has waited for all of its wgmma before, and issued none since";
+        break;
+      }
+      if (i.opcode == "wgmma" || (i.opcode == "bra" && !i.guard)) break;
+    }
+    return {};
+  }
+
+  // Whether some mov sets it to zero, or to a register that one does.
+  bool zeroed(std::uint32_t reg, int depth) const {
+    return std::any_of(f_->body.begin(), f_->body.end(), [&](const Instruction& i) {
+      if (i.opcode != "mov" || i.operands.size() != 2 || !names(i.operands[0], reg)) return false;
+      const Operand& from = i.operands[1];
+      const bool constant = from.kind == Kind::integer || from.kind == Kind::f32 || from.kind == Kind::f64;
+      return constant ? from.bits == 0 : from.kind == Kind::reg && depth < 3 && zeroed(from.index, depth + 1);
+    });
+  }
+
   // In straight code another barrier, with no access in between.
   std::string barrier_beside() const {
     const auto label_at = [&](std::uint32_t k) {
@@ -132,6 +207,48 @@ class Rules {
     return {};
   }
 
+  // On every way to it the register was given the same constant, and nothing else since.
+  std::string already_holds() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    const std::uint32_t reg = deleted.operands[0].index;
+    const auto same = [&](const Instruction& i) {
+      return i.opcode == "mov" && !i.guard && i.operands.size() == 2 && i.operands[0].kind == Kind::reg &&
+             i.operands[0].index == reg && i.operands[1].kind == deleted.operands[1].kind &&
+             i.operands[1].bits == deleted.operands[1].bits;
+    };
+    std::vector<bool> seen(f_->body.size());
+    std::vector<std::uint32_t> todo{s_.mutant.index};
+    while (!todo.empty()) {
+      const std::uint32_t at = todo.back();
+      todo.pop_back();
+      std::vector<std::uint32_t> before;
+      if (at == 0) return {};
+      const Instruction& above = f_->body[at - 1];
+      const bool falls_through =
+          above.guard || (above.opcode != "bra" && above.opcode != "ret" && above.opcode != "exit");
+      if (falls_through) before.push_back(at - 1);
+      for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
+        const Instruction& jump = f_->body[k];
+        if (jump.opcode == "brx") return {};
+        if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
+            jump.operands[0].index == at)
+          before.push_back(k);
+      }
+      for (const std::uint32_t k : before) {
+        const Instruction& i = f_->body[k];
+        if (k == s_.mutant.index || seen[k] || same(i)) continue;
+        if (!i.operands.empty() && names(i.operands[0], reg) && i.opcode != "st") return {};
+        seen[k] = true;
+        todo.push_back(k);
+      }
+    }
+    return "the register holds the same constant already, on every way that leads there";
+  }
+  static bool names(const Operand& o, std::uint32_t reg) {
+    return (o.kind == Kind::reg && o.index == reg) ||
+           std::any_of(o.parts.begin(), o.parts.end(), [&](const Operand& p) { return names(p, reg); });
+  }
+
   // The barrier at a kernel's end, where no CTA reaches into another's shared memory.
   std::string cluster_end() const {
     const bool remote = std::any_of(f_->body.begin(), f_->body.end(), [](const Instruction& i) {
@@ -141,34 +258,6 @@ class Rules {
     });
     if (remote) return {};
     return "no CTA of the cluster reaches into another";
-  }
-
-  // The emulator follows every value that was never written to outputs, addresses and branches.
-  std::string never_used() const {
-    const std::uint32_t reg = f_->body[s_.mutant.index].operands[0].index;
-    std::vector<std::uint32_t> writers;
-    for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
-      const Instruction& i = f_->body[k];
-      if (i.operands.empty() || k == s_.mutant.index) continue;
-      const Operand& to = i.operands[0];
-      const bool writes = (to.kind == Kind::reg && to.index == reg) ||
-                          std::any_of(to.parts.begin(), to.parts.end(), [&](const Operand& p) {
-                            return p.kind == Kind::reg && p.index == reg;
-                          });
-      if (writes && i.opcode != "st" && i.opcode != "cp" && to.kind != Kind::address) writers.push_back(k);
-    }
-    bool looped = false;
-    for (std::uint32_t k = s_.mutant.index; k < f_->body.size(); ++k) {
-      const Instruction& jump = f_->body[k];
-      if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
-          jump.operands[0].index <= s_.mutant.index)
-        looped = true;
-    }
-    const bool before =
-        std::any_of(writers.begin(), writers.end(), [&](std::uint32_t k) { return k < s_.mutant.index; });
-    if (writers.empty() || (!looped && !before))
-      return "the value is never used: values never written are followed to outputs, addresses and branches";
-    return {};
   }
 
   const Survivor& s_;

@@ -114,7 +114,7 @@ Subject::Subject(Context& context, KernelCase c) : case_(std::move(c)) {
   std::set<std::uint32_t> executed;
   std::set<std::string>& kernels = kernels_;
   for (const EmulatedInstruction& i : report.instructions) {
-    executed.insert(i.ptx_line);
+    if (i.threads != 0) executed.insert(i.ptx_line);
     kernels.insert(i.kernel);
   }
   device_ = open(20 * report.warp_instructions + 1'000'000);
@@ -183,10 +183,23 @@ VerifyEvidence Subject::verify(EmulatedDevice& device, const KernelCase& c, cons
 
 Judgement Subject::judge(const Mutant& mutant) {
   Judgement j = run(mutant);
-  if (j.outcome == HowFound::survived)
-    j.equivalent = equivalent_because(
-        {module_, mutant, case_.solution.find_source("launch.json")->content, j.note, kernels_, used_maps_});
+  if (j.outcome != HowFound::survived) return j;
+  j.equivalent = equivalent_because(
+      {module_, mutant, case_.solution.find_source("launch.json")->content, j.note, kernels_, used_maps_});
+  if (j.equivalent.empty() && mutant.kind == "drop_initialisation" && !mutant.other_values.empty() &&
+      any_value_will_do(mutant))
+    j.equivalent =
+        "any other value in its place (two were tried) gives the same: nothing that is used depends on it";
   return j;
+}
+
+bool Subject::any_value_will_do(const Mutant& mutant) {
+  for (const std::string& text : mutant.other_values) {
+    Mutant other = mutant;
+    other.edit.text = text;
+    if (run(other).outcome != HowFound::survived) return false;
+  }
+  return true;
 }
 
 Judgement Subject::run(const Mutant& mutant) {

@@ -36,6 +36,8 @@ class Subject {
   const std::string& name() const { return case_.name; }
   const std::vector<Mutant>& mutants() const { return mutants_; }
   const ptx::Module& module() const { return module_; }
+  const std::string& text() const { return candidate_.modules[module_index_].ptx; }
+  double seconds() const { return seconds_; }  // of the right kernel under all schedules
   // Whether the kernel is right and raises nothing; else why not.
   const std::string& problem() const { return problem_; }
   Judgement judge(const Mutant& mutant);
@@ -43,6 +45,9 @@ class Subject {
 
  private:
   Judgement run(const Mutant& mutant);
+  // A deleted initialisation of a register: whether the kernel is right with other values than the one that
+  // it has.
+  bool any_value_will_do(const Mutant& mutant);
   void find_used_maps();
   VerifyEvidence verify(EmulatedDevice& device, const KernelCase& c, const Candidate& candidate,
                         double seconds);

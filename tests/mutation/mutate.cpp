@@ -318,7 +318,22 @@ class Mutator {
     const Kind source = at_->operands[1].kind;
     if (source != Kind::integer && source != Kind::f32 && source != Kind::f64) return;
     const std::uint32_t to = at_->operands[0].index;
-    if (accumulators_.count(to) != 0) erase("drop_initialisation");
+    if (accumulators_.count(to) == 0) return;
+    erase("drop_initialisation");
+    // A NaN or a number that is far off, in every type.
+    const bool wide = has("b64") || has("u64") || has("s64") || has("f64"),
+               narrow = has("b16") || has("u16") || has("s16");
+    const bool f32 = has("f32"), f64 = has("f64");
+    for (const char* hex : {"7FC12345", "5B5B5B5B"}) {
+      const std::string digits =
+          narrow ? std::string(hex).substr(0, 4) : std::string(hex) + (wide ? hex : "");
+      Mutant& m = mutants_.back();
+      const std::string was(text_.substr(m.edit.offset, m.edit.length));
+      const auto [at, size] = statement_.operands[1];
+      std::string now = was;
+      now.replace(at - m.edit.offset, size, (f32 ? "0f" : f64 ? "0d" : "0x") + digits);
+      m.other_values.push_back(std::move(now));
+    }
   }
 
   const ptx::Module& module_;

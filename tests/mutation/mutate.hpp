@@ -28,6 +28,8 @@ struct Mutant {
   std::uint32_t function = 0, index = 0;  // the instruction's place in the module
   Edit edit;                              // of the PTX text; of launch.json where `plan` is set
   bool plan = false;
+  // Of a deleted initialisation of a register: texts that put other values there.
+  std::vector<std::string> other_values;
 };
 
 // All mutants of the instructions whose PTX line is in @p executed. @p text is what @p module was parsed

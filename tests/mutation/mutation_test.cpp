@@ -1,46 +1,104 @@
-// A sample of the mutation bar: mutants of right kernels are found, and at the right line.
+// A sample of the mutation bar, which CI runs: mutants drawn from all subjects and kinds by a seed, and those
+// that are known to be missed. The whole matrix is slow.mutation_* (README.md).
 #include "judge.hpp"
+#include "known_misses.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <random>
 
 using namespace ptxbench;
 using namespace ptxbench::testing;
 
 namespace {
 
-// The first mutants of @p kinds in @p name.
-void check_found(const std::string& name, const std::vector<std::string>& kinds, std::size_t sites) {
-  const auto context = compile_only_context();
-  Subject subject(*context, subject_case(name));
-  INFO(subject.problem());
-  REQUIRE(subject.problem().empty());
-  for (const std::string& kind : kinds) {
-    std::size_t seen = 0;
-    for (const Mutant& m : subject.mutants()) {
-      if (m.kind != kind || seen >= sites) continue;
-      ++seen;
-      const Judgement j = subject.judge(m);
-      INFO(name << ", line " << m.line << ", " << m.what << ": " << outcome_name(j.outcome) << "\n"
-                << j.finding);
-      CHECK((j.outcome != HowFound::survived || !j.equivalent.empty()));
-      if (j.has_line) CHECK(j.right_line);
-    }
-    INFO(name << " " << kind);
-    CHECK(seen > 0);
+constexpr std::size_t kParts = 4, kSample = 960;  // mutants of all parts: about a minute of one core
+
+std::uint64_t seed() {
+  const char* chosen = std::getenv("PTXBENCH_MUTATION_SEED");
+  return chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 20'261'202;
+}
+
+// Of one part of the subjects: each kind once before any kind comes twice, so that rare ones are in it.
+std::vector<std::pair<std::size_t, const Mutant*>> drawn(
+    const std::vector<std::unique_ptr<Subject>>& subjects, std::uint64_t seed, std::size_t most) {
+  std::map<std::string, std::vector<std::pair<std::size_t, const Mutant*>>> by_kind;
+  for (std::size_t s = 0; s < subjects.size(); ++s)
+    for (const Mutant& m : subjects[s]->mutants()) by_kind[m.kind].push_back({s, &m});
+  std::mt19937_64 random(seed);
+  for (auto& [kind, list] : by_kind) std::shuffle(list.begin(), list.end(), random);
+  std::vector<std::pair<std::size_t, const Mutant*>> out;
+  for (std::size_t round = 0; out.size() < most; ++round) {
+    const std::size_t before = out.size();
+    for (auto& [kind, list] : by_kind)
+      if (round < list.size() && out.size() < most) out.push_back(list[round]);
+    if (out.size() == before) break;
   }
+  return out;
+}
+
+void check_part(std::size_t part) {
+  const std::vector<KnownMiss> known = known_misses();
+  const auto context = compile_only_context();
+  const std::vector<std::string> names = subject_names();
+  std::vector<std::unique_ptr<Subject>> subjects;
+  for (std::size_t n = part; n < names.size(); n += kParts) {
+    subjects.push_back(std::make_unique<Subject>(*context, subject_case(names[n])));
+    INFO(subjects.back()->problem());
+    REQUIRE(subjects.back()->problem().empty());
+  }
+  std::vector<std::pair<std::size_t, const Mutant*>> sample =
+      drawn(subjects, seed() + part, kSample / kParts);
+  std::map<const KnownMiss*, bool> still_missed;
+  for (std::size_t s = 0; s < subjects.size(); ++s)
+    for (const Mutant& m : subjects[s]->mutants())
+      if (const KnownMiss* k = find_known(known, subjects[s]->name(), m)) {
+        still_missed.emplace(k, false);
+        sample.push_back({s, &m});
+      }
+  std::size_t with_line = 0, right_line = 0;
+  for (const auto& [s, m] : sample) {
+    Subject& subject = *subjects[s];
+    const KnownMiss* k = find_known(known, subject.name(), *m);
+    if (k != nullptr && still_missed[k]) continue;
+    const Judgement j = subject.judge(*m);
+    const bool missed = j.outcome == HowFound::survived && j.equivalent.empty();
+    INFO("seed " << seed() << ": " << subject.name() << ", PTX line " << m->line << ", " << m->what << ": "
+                 << outcome_name(j.outcome) << "\n"
+                 << j.finding);
+    if (k != nullptr)
+      still_missed[k] = still_missed[k] || missed;
+    else
+      CHECK_FALSE(missed);
+    with_line += j.has_line ? 1 : 0;
+    right_line += j.right_line ? 1 : 0;
+  }
+  for (const auto& [k, missed] : still_missed) {
+    INFO(k->subject << " | " << k->kind << " | " << k->what << ": found now; take it off known_misses.txt");
+    CHECK(missed);
+  }
+  INFO(right_line << " of " << with_line << " findings with lines at the right one");
+  // Rare kinds weigh more here than in the matrix, whose bar is 90%.
+  CHECK(right_line * 10 >= with_line * 8);
 }
 
 }  // namespace
 
-TEST_CASE("mutants of a TMA ring are found") {
-  check_found("gemm_wgmma_64b",
-              {"delete_arrive", "flip_parity", "shift_transaction_bytes", "shift_arrival_count",
-               "shift_coordinate", "plan_swizzle", "plan_box"},
-              2);
-}
+TEST_CASE("a sample of all mutants is found: subjects 0, 4, 8, ...") { check_part(0); }
+TEST_CASE("a sample of all mutants is found: subjects 1, 5, 9, ...") { check_part(1); }
+TEST_CASE("a sample of all mutants is found: subjects 2, 6, 10, ...") { check_part(2); }
+TEST_CASE("a sample of all mutants is found: subjects 3, 7, 11, ...") { check_part(3); }
 
-TEST_CASE("a missing barrier is found where nothing is asynchronous") {
-  check_found("rmsnorm_block", {"delete_barrier"}, 4);
-}
-
-TEST_CASE("a copy that no wait covers is found") {
-  check_found("triton_331_gemm_pointers", {"delete_commit", "delete_wait"}, 3);
+TEST_CASE("every known miss is about mutants that there are") {
+  const auto context = compile_only_context();
+  const std::vector<KnownMiss> known = known_misses();
+  std::map<std::string, std::unique_ptr<Subject>> subjects;
+  for (const KnownMiss& k : known) {
+    std::unique_ptr<Subject>& subject = subjects[k.subject];
+    if (!subject) subject = std::make_unique<Subject>(*context, subject_case(k.subject));
+    const std::vector<Mutant>& all = subject->mutants();
+    INFO(k.subject << " | " << k.kind << " | " << k.what << " | " << k.line);
+    CHECK(std::any_of(all.begin(), all.end(), [&](const Mutant& m) { return k.is(k.subject, m); }));
+    CHECK(k.reason.size() > 20);
+  }
 }

@@ -14,19 +14,26 @@ namespace ptxbench::testing {
 inline const std::vector<std::string>& recorded_kernels() {
   static const std::vector<std::string> names{"attention_mma",
                                               "attention_wgmma",
+                                              "attention_wgmma_128",
                                               "column_sums_grid_sync",
+                                              "cutile_gemm",
+                                              "cutile_softmax",
                                               "gemm_cluster_reduce",
                                               "gemm_mma_cp_async",
                                               "gemm_wgmma_64b",
                                               "gemm_wgmma_register_a",
                                               "gemm_wmma",
+                                              "mosaic_gemm",
+                                              "numba_softmax",
                                               "pallas_softmax",
                                               "rmsnorm_block",
                                               "softmax_warp",
+                                              "tilelang_softmax",
                                               "triton_390_attention",
                                               "triton_390_gemm_descriptors",
                                               "triton_390_gemm_pointers",
                                               "triton_cluster_gemm",
+                                              "triton_libm",
                                               "triton_softmax"};
   return names;
 }

@@ -60,6 +60,17 @@ inline Verdict filled_verdict() {
   v.timing.noise_floor = 0.003;
   v.timing.tie = true;
   v.timing.pairs = 2;
+  v.timing.pairs_verified = 1;
+  v.timing.pairs_discarded = 3;
+  v.timing.trials = 4;
+  v.timing.stop_rule = "budget";
+  v.timing.l2 = "warm";
+  v.timing.event_overhead_ns = 1500;
+  v.timing.empty_kernel_ns = 2500;
+  v.timing.roofline_ns = 900;
+  v.timing.roofline_basis = "2 MB at 4 TB/s";
+  v.timing.gpu = {Availability::measured, "r", "NVML", 5, 1980, 1700, 1755, 3201, 3202, 40, 61, 650'000,
+                  {"sw_power_cap"}, {4711}};
   v.timing.method = "events";
   v.timing.samples_ns = {999, 1001};
   v.timing.baseline_samples_ns = {1999, 2001};

@@ -283,6 +283,29 @@ TEST_CASE("one that skips work by the inputs' structure fails on a draw without 
   CHECK(one.verdict.correctness.trials_failed == 1);
   CHECK(one.verdict.correctness.outputs[0].max_limit == 0);
   CHECK(one.verdict.correctness.outputs[0].elements_wrong == 1);
+  // The same inputs give the same wrong result each time, and the verdict says so.
+  REQUIRE(one.evidence.repeated);
+  CHECK(one.evidence.repeated->runs == one.evidence.repeated->wrong);
+  CHECK(findings_of(one.verdict).find("input_dependent: 1 of 3 trials are wrong") != std::string::npos);
+  CHECK(findings_of(one.verdict).find("non_deterministic") == std::string::npos);
+}
+
+TEST_CASE("one that is wrong now and then is called non-deterministic, with k and n") {
+  GemmBench bench(16, 16, 64);
+  int launches = 0;
+  const Judged racer = bench.judge([&](GemmCall& g) {
+    honest_gemm(g, dot_in_order);
+    if (launches++ % 3 == 1) g.y[5] = GemmCall::narrow(1000.0f);
+  });
+  CHECK(racer.verdict.status == Status::incorrect_numerical);
+  CHECK(racer.verdict.correctness.trials_failed == 1);
+  REQUIRE(racer.evidence.repeated);
+  CHECK(racer.evidence.repeated->wrong < racer.evidence.repeated->runs);
+  CHECK(findings_of(racer.verdict).find("non_deterministic: 1 of 3 trials are wrong; trial 1, run 4 times more on the same inputs, "
+                                        "was wrong ") != std::string::npos);
+  // Wrong in every trial: nothing to repeat.
+  const Judged always = bench.judge([](GemmCall& g) { g.y[0] = GemmCall::narrow(7.0f); });
+  CHECK_FALSE(always.evidence.repeated);
 }
 
 TEST_CASE("a self-resetting counter passes; one that relies on its past fails") {

@@ -63,6 +63,17 @@ TEST_CASE("draws are the same bits for ever") {
   CHECK(hash_of(DType::float16, judge::kSpiky) == 0xf9a68b5e71bc172full);
   CHECK(hash_of(DType::bfloat16, judge::kIntegers) == 0xd08b8c627b1ea352ull);
   CHECK(hash_of(DType::int32, judge::kIntegers) == 0xf5b45a3a0f47ba4full);
+  // Every type, one hash a distribution.
+  for (const auto& [distribution, golden] :
+       {std::pair(judge::kGaussian, u64{0x36c99cbb841091d5}),
+        {judge::kSpiky, u64{0xaf2436dbfa2efdf8}},
+        {judge::kIntegers, u64{0x67db72d467c9c689}}}) {
+    u64 all = 0;
+    for (int type = 0; type <= static_cast<int>(DType::uint8); ++type)
+      all = all * 0x100000001b3ull ^ hash_of(static_cast<DType>(type), distribution);
+    INFO(distribution_name(distribution));
+    CHECK(all == golden);
+  }
   CHECK(trial_seed(1, "w", 0) == 0x103d956eff29df87ull);
   CHECK(tensor_key(trial_seed(1, "w", 0), "A") == 0x3c8367d61e27abdcull);
 }

@@ -17,7 +17,7 @@
 namespace ptxbench {
 
 /// Version of the JSON form of Verdict and Evaluation.
-inline constexpr int kVerdictSchemaVersion = 2;
+inline constexpr int kVerdictSchemaVersion = 3;
 
 /// FlashInfer-Trace's words. Spelled in upper case in JSON ("PASSED").
 enum class Status : std::int32_t {
@@ -121,6 +121,21 @@ struct CorrectnessBlock {
   std::vector<OutputCorrectness> outputs;
 };
 
+/// The GPU's state while it was timed, as its management library says; 0 where a card does not tell.
+struct GpuClocks {
+  Availability state = Availability::not_requested;
+  std::string reason;                    ///< what could not be told
+  std::string source;                    ///< "NVML 580.159.04"
+  int samples = 0;
+  int max_sm_mhz = 0;                    ///< the SMs' highest clock
+  int sm_mhz_low = 0, sm_mhz_high = 0;   ///< over the samples
+  int memory_mhz_low = 0, memory_mhz_high = 0;
+  int temperature_c_low = 0, temperature_c_high = 0;
+  int power_mw_high = 0;
+  std::vector<std::string> limited_by;   ///< why the clock was not higher, all that was seen: "sw_power_cap", ...
+  std::vector<int> other_processes;      ///< that computed meanwhile, by pid
+};
+
 struct TimingBlock {
   Availability state = Availability::not_requested;
   std::string reason;
@@ -132,8 +147,18 @@ struct TimingBlock {
   double speedup_high = std::numeric_limits<double>::quiet_NaN();
   std::optional<double> noise_floor;     ///< |1 - ratio| of the baseline against itself
   bool tie = false;                      ///< the claim lies inside the noise floor
-  int pairs = 0;
+  int pairs = 0;                         ///< that count
+  int pairs_verified = 0;                ///< whose outputs were compared whole (of trials: the trials)
+  int pairs_discarded = 0;               ///< left out, because the hardware throttled
+  int trials = 0;                        ///< of a protocol that measures by trials
+  std::string stop_rule;                 ///< "target_width", "pairs", "budget", "slower", "throttled", "trials"; else empty
+  std::string l2;                        ///< "cold" or "warm"; empty where nothing was timed
   std::string method;                    ///< e.g. "events, gated, cold L2, alternating pairs"
+  std::uint64_t event_overhead_ns = 0;   ///< what the clock tells of an empty interval; not subtracted
+  std::uint64_t empty_kernel_ns = 0;     ///< and of a kernel that does nothing
+  std::optional<std::uint64_t> roofline_ns;  ///< the least time that the work can take
+  std::string roofline_basis;            ///< of what it was computed
+  GpuClocks gpu;
   std::vector<std::uint64_t> samples_ns;           ///< candidate, by pair
   std::vector<std::uint64_t> baseline_samples_ns;  ///< baseline, by pair
 };
@@ -233,13 +258,13 @@ struct Evaluation {
   std::optional<Status> status(bool not_applicable_fails = false) const noexcept;
   /// judged, not_applicable (all are), not_run (all are), or incomplete.
   Outcome outcome() const noexcept;
-  /// Geometric mean over the verdicts; only if PASSED and every timing is measured.
+  /// Geometric mean over the verdicts; only if PASSED and every timing is measured, by one protocol and L2 state.
   std::optional<double> speedup() const noexcept;
 };
 
 std::string to_json(const Verdict& verdict, int indent = 2);
 std::string to_json(const Evaluation& evaluation, int indent = 2);
-/// Strict: reads what to_json wrote (schema_version 1).
+/// Strict: reads what to_json wrote (this schema_version).
 Result<Verdict> parse_verdict(std::string_view json, std::string_view file = {});
 Result<Evaluation> parse_evaluation(std::string_view json, std::string_view file = {});
 

@@ -239,8 +239,10 @@ static __device__ __forceinline__ Partial from_lane(const Partial& p, int offset
   q.sum_got_times_reference = __shfl_down_sync(~0u, p.sum_got_times_reference, offset);
   q.sum_squared_reference = __shfl_down_sync(~0u, p.sum_squared_reference, offset);
   q.sum_fourth_reference = __shfl_down_sync(~0u, p.sum_fourth_reference, offset);
+  q.largest_reference = __shfl_down_sync(~0u, p.largest_reference, offset);
   q.model_sum_squared_error = __shfl_down_sync(~0u, p.model_sum_squared_error, offset);
   q.model_max_error = __shfl_down_sync(~0u, p.model_max_error, offset);
+  q.model_times_reference = __shfl_down_sync(~0u, p.model_times_reference, offset);
   return q;
 }
 
@@ -250,11 +252,12 @@ extern "C" __global__ void ptxbench_statistics(StatisticsArgs args) {
   Partial p = {};
   const double largest = largest_finite(args.got_type);
   for (u64 i = thread_index(); i < args.elements; i += thread_count()) {
+    const u64 at = sampled_element(args.sample, i);
     const double got =
-        decode(args.got_type, load_element(reinterpret_cast<const void*>(args.got), args.got_type, i));
+        decode(args.got_type, load_element(reinterpret_cast<const void*>(args.got), args.got_type, at));
     const double reference =
         decode(args.reference_type,
-               load_element(reinterpret_cast<const void*>(args.reference), args.reference_type, i));
+               load_element(reinterpret_cast<const void*>(args.reference), args.reference_type, at));
     const double model =
         args.model
             ? decode(args.got_type, load_element(reinterpret_cast<const void*>(args.model), args.got_type, i))
@@ -288,6 +291,19 @@ extern "C" __global__ void ptxbench_find_wrong(WrongArgs args) {
   report(args.result, count, first);
 }
 
+extern "C" __global__ void ptxbench_wrong_tiles(WrongTilesArgs args) {
+  const WrongArgs& w = args.wrong;
+  const double largest = largest_finite(w.got_type);
+  for (u64 i = thread_index(); i < w.elements; i += thread_count()) {
+    const double got = decode(w.got_type, load_element(reinterpret_cast<const void*>(w.got), w.got_type, i));
+    const double reference =
+        decode(w.reference_type, load_element(reinterpret_cast<const void*>(w.reference), w.reference_type, i));
+    if (!element_wrong(got, reference, w.atol, w.rtol, largest)) continue;
+    const u64 row = i / args.columns, column = i % args.columns;
+    atomicAdd(&reinterpret_cast<u32*>(w.result)[row / args.tile_rows * args.grid_columns + column / args.tile_columns], 1u);
+  }
+}
+
 // Evicts the L2: writes more than it holds, then reads it, so that dirty lines are gone before a timed run.
 extern "C" __global__ void ptxbench_flush_write(FlushArgs args) {
   for (u64 i = thread_index(); i < args.words; i += thread_count())
@@ -309,4 +325,21 @@ extern "C" __global__ void ptxbench_wipe_shared(FlushArgs args) {
   for (u64 i = threadIdx.x; i < args.words; i += blockDim.x) words[i] = args.tag;
 }
 
+// Launched with all the shared memory that a CTA can have, so that nothing else fits on its SM meanwhile.
+extern "C" __global__ void ptxbench_neighbour(NeighbourArgs args) {
+  if (threadIdx.x != 0) return;
+  const Philox random = philox(args.seed, blockIdx.x, 0, 0, 0);
+  const u64 wanted = random.v[0] % (args.nanoseconds + 1);
+  u64 start, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  // The timer may tick seldom; the count of turns ends it in any case.
+  for (u32 turn = 0; turn < 1u << 16; ++turn) {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    if (now - start >= wanted) break;
+    __nanosleep(200);
+  }
+}
+
 }  // namespace ptxbench::judge
+
+#include "attention_kernels.h"

@@ -34,23 +34,50 @@ struct GemmArgs {
   u32 out_type;  // of the model's output; the reference's is float64
 };
 
+// Rows of `width` elements, some of each group (of an attention's [head, row, d]: some rows of each head). Row i of group g
+// is row `list[g * rows_of_group + i]` of it.
+struct Sample {
+  u64 list;  // u32; 0: all there are
+  u32 rows_of_group, group, width, unused;
+};
+
+// Where element i of a sample lies in the whole.
+PTXBENCH_JUDGE_FN u64 sampled_element(const Sample& sample, u64 i) {
+  if (sample.list == 0) return i;
+  const u64 row = i / sample.width;
+  return (row / sample.rows_of_group * sample.group + reinterpret_cast<const u32*>(sample.list)[row]) * sample.width +
+         i % sample.width;
+}
+
 struct StatisticsArgs {
   u64 got, reference, model;  // model 0: none (its type is got's)
   u64 elements, partials;     // one Partial a block
+  Sample sample;              // of got and reference: the model has these elements only
   u32 got_type, reference_type;
 };
 
 struct Partial {
   u64 elements, nonfinite_wrong;
   double sum_squared_error, max_absolute_error, max_relative_error;
-  double sum_got_times_reference, sum_squared_reference, sum_fourth_reference;
-  double model_sum_squared_error, model_max_error;
+  double sum_got_times_reference, sum_squared_reference, sum_fourth_reference, largest_reference;
+  double model_sum_squared_error, model_max_error, model_times_reference;
 };
 
 struct WrongArgs {
   u64 got, reference, elements, result;
   double atol, rtol;  // wrong: |got - reference| > atol + rtol * |reference|
   u32 got_type, reference_type;
+};
+
+// Wrong elements by tile of a matrix: one counter (u32) a tile, row-major.
+struct WrongTilesArgs {
+  WrongArgs wrong;  // result: the counters
+  u64 columns, tile_rows, tile_columns, grid_columns;
+};
+
+// A neighbour that takes SMs for a while, each for a time of its own up to `nanoseconds`.
+struct NeighbourArgs {
+  u64 seed, nanoseconds;
 };
 
 struct FlushArgs {
@@ -86,6 +113,7 @@ PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, boo
   }
   const double error = magnitude_of(got - reference), size = magnitude_of(reference);
   p.sum_squared_error += error * error;
+  if (size > p.largest_reference) p.largest_reference = size;
   if (error > p.max_absolute_error) p.max_absolute_error = error;
   if (size > 0 && error > p.max_relative_error * size) p.max_relative_error = error / size;
   p.sum_got_times_reference += got * reference;
@@ -94,6 +122,7 @@ PTXBENCH_JUDGE_FN void add_element(Partial& p, double got, double reference, boo
   if (has_model && is_finite(model)) {
     const double off = magnitude_of(model - reference);
     p.model_sum_squared_error += off * off;
+    p.model_times_reference += model * reference;
     if (off > p.model_max_error) p.model_max_error = off;
   }
 }
@@ -103,17 +132,22 @@ PTXBENCH_JUDGE_FN void merge(Partial& into, const Partial& p) {
   into.nonfinite_wrong += p.nonfinite_wrong;
   into.sum_squared_error += p.sum_squared_error;
   if (p.max_absolute_error > into.max_absolute_error) into.max_absolute_error = p.max_absolute_error;
+  if (p.largest_reference > into.largest_reference) into.largest_reference = p.largest_reference;
   if (p.max_relative_error > into.max_relative_error) into.max_relative_error = p.max_relative_error;
   into.sum_got_times_reference += p.sum_got_times_reference;
   into.sum_squared_reference += p.sum_squared_reference;
   into.sum_fourth_reference += p.sum_fourth_reference;
   into.model_sum_squared_error += p.model_sum_squared_error;
+  into.model_times_reference += p.model_times_reference;
   if (p.model_max_error > into.model_max_error) into.model_max_error = p.model_max_error;
 }
 
+// A negative rtol is another rule: wrong only beyond atol and beyond -rtol * (|reference| + 1e-8).
 PTXBENCH_JUDGE_FN bool element_wrong(double got, double reference, double atol, double rtol, double largest) {
   if (!is_finite(got) || !is_finite(reference)) return !nonfinite_right(got, reference, largest);
-  return magnitude_of(got - reference) > atol + rtol * magnitude_of(reference);
+  const double error = magnitude_of(got - reference), size = magnitude_of(reference);
+  if (rtol < 0) return error > atol && error > -rtol * (size + 1e-8);
+  return error > atol + rtol * size;
 }
 
 }  // namespace ptxbench::judge

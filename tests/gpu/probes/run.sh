@@ -9,7 +9,9 @@ python3 reduce_vectors.py
 python3 tma_cases.py 4 120 0 es >load_es.txt
 { python3 tma_cases.py 5 100 0 interleave; python3 tma_cases.py 6 40 0 interleave es; } >load_il.txt
 { python3 tma_cases.py 7 100 1; python3 tma_cases.py 8 60 1 es; python3 tma_cases.py 9 50 1 interleave; } >store.txt
-for f in load load_es load_il store; do
+{ python3 tma_cases.py 11 60 0 interleave wide; python3 tma_cases.py 12 90 0 interleave wide es
+  python3 tma_cases.py 13 50 1 interleave wide es; python3 tma_cases.py 14 40 1 interleave wide reduce; } >interleave.txt
+for f in load load_es load_il store interleave; do
   split -n l/12 -d $f.txt part_
   for p in part_*; do (while read -r line; do timeout 20 ./tma_probe $p.bin case $line; done <$p) & done
   wait

@@ -1,7 +1,7 @@
 // Records what the TMA of a card does with one box or one reduction. A case that the card refuses ends its
 // process, so each is one of its own; tma_cases.py makes the lists. Run by hand on the card:
 //   nvcc -arch=sm_90a -o tma_probe tma_probe.cu -lcuda
-//   tma_probe FILE case (numbers as tma_cases.py prints them)
+//   tma_probe FILE case (numbers as tma_cases.py prints them, and if it is a reduction, which)
 //   tma_probe FILE reduce TYPE OP VECTORS
 // Appends to FILE a struct Config, then a length and that many bytes: the window of shared memory that a load
 // left, or the tensor that a store or reduction left.
@@ -31,7 +31,7 @@ struct Config {
   std::int32_t box[5], es[5], at[5];
   std::uint32_t off, global_bytes;
   std::int32_t op, encode, error;
-  std::uint64_t barrier_before, barrier_after;  // the raw object: how many bytes were signalled
+  std::uint64_t expected, complete;  // bytes that a load's mbarrier expects, and whether as many were signalled
 };
 
 constexpr int kWindow = 40960;
@@ -40,7 +40,8 @@ constexpr int kWindow = 40960;
   if (rank == RANK) asm volatile(HEAD "." #RANK "d" TAIL COORDS ";" ::__VA_ARGS__ : "memory")
 
 __global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, int a0, int a1, int a2, int a3,
-                         int a4, std::uint32_t off, std::uint8_t* out, unsigned long long* raw) {
+                         int a4, std::uint32_t off, std::uint8_t* out, std::uint32_t expected,
+                         std::uint32_t* complete) {
   extern __shared__ __align__(1024) std::uint8_t window[];
   __shared__ __align__(8) unsigned long long bar;
   const auto base = static_cast<std::uint32_t>(__cvta_generic_to_shared(window));
@@ -55,7 +56,7 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, int 
   __syncthreads();
   if (threadIdx.x == 0) {
     const auto m = reinterpret_cast<std::uint64_t>(&map);
-    raw[0] = *static_cast<volatile unsigned long long*>(&bar);
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(b), "r"(expected) : "memory");
 #define LOAD(RANK, COORDS, ...)                                                                          \
   TENSOR(RANK, "cp.async.bulk.tensor", ".shared::cluster.global.mbarrier::complete_tx::bytes [%0],[%1,", \
          COORDS "],[%2]", "r"(d), "l"(m), "r"(b), __VA_ARGS__)
@@ -64,8 +65,16 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, int 
     LOAD(3, "{%3,%4,%5}", "r"(a0), "r"(a1), "r"(a2));
     LOAD(4, "{%3,%4,%5,%6}", "r"(a0), "r"(a1), "r"(a2), "r"(a3));
     LOAD(5, "{%3,%4,%5,%6,%7}", "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4));
-    for (int t = 0; t < 200; ++t) __nanosleep(1000);
-    raw[1] = *static_cast<volatile unsigned long long*>(&bar);
+    std::uint32_t done = 0;
+    for (int t = 0; t < 20000 && done == 0; ++t) {
+      asm volatile(
+          "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+          : "=r"(done)
+          : "r"(b)
+          : "memory");
+      if (done == 0) __nanosleep(1000);
+    }
+    *complete = done;
   }
   __syncthreads();
   for (int i = threadIdx.x; i < kWindow; i += blockDim.x) out[i] = window[pad + i];
@@ -140,6 +149,18 @@ static int encode(CUtensorMap* m, const Config& c, void* global) {
                                 static_cast<CUtensorMapFloatOOBfill>(c.oob));
 }
 
+// What a box has. An interleaved tensor's dimensions count slices of 16 or 32 bytes, of which it has one in its last
+// but one: found by this program.
+static std::uint32_t box_bytes(const Config& c) {
+  const std::uint32_t element[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  std::uint32_t n = c.interleave == 0 ? element[c.dtype] : 16 * c.interleave;
+  for (int d = 0; d < c.rank; ++d) {
+    const int step = c.interleave == 0 && d == 0 ? 1 : c.es[d];
+    if (c.interleave == 0 || d != c.rank - 2) n *= (c.box[d] + step - 1) / step;
+  }
+  return n;
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   Config c;
@@ -166,7 +187,7 @@ int main(int argc, char** argv) {
   } else {
     std::vector<long long> v;
     for (int i = 3; i < argc; ++i) v.push_back(std::atoll(argv[i]));
-    if (v.size() != 32) return 2;
+    if (v.size() != 32 && v.size() != 33) return 2;
     auto next = v.begin();
     for (std::int32_t* p : {&c.kind, &c.dtype, &c.rank, &c.interleave, &c.swizzle, &c.oob})
       *p = static_cast<int>(*next++);
@@ -177,17 +198,18 @@ int main(int argc, char** argv) {
     for (auto& x : c.at) x = static_cast<int>(*next++);
     c.off = static_cast<std::uint32_t>(*next++);
     c.global_bytes = static_cast<std::uint32_t>(*next++);
-    c.op = -1;
+    c.op = v.size() == 33 ? static_cast<int>(v[32]) : -1;
     pattern(tensor.data(), c.global_bytes, 1);
     pattern(window.data(), kWindow, 2);
   }
   CHECK(cuInit(0));
   CHECK(cudaFree(nullptr));
   std::uint8_t *global, *shared;
-  unsigned long long* raw;
+  std::uint32_t *complete, host_complete = 0;
   CHECK(cudaMalloc(&global, 1 << 20));
   CHECK(cudaMalloc(&shared, kWindow));
-  CHECK(cudaMallocManaged(&raw, 16));
+  CHECK(cudaMalloc(&complete, 4));
+  CHECK(cudaMemset(global, 0, 1 << 20));
   CHECK(cudaMemcpy(global, tensor.data(), c.global_bytes, cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(shared, window.data(), window_bytes, cudaMemcpyHostToDevice));
   CHECK(cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize, kWindow + 1024));
@@ -200,14 +222,15 @@ int main(int argc, char** argv) {
   if (c.encode == 0) {
     if (c.kind == 0)
       load_box<<<1, 128, kWindow + 1024>>>(map, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off,
-                                           shared, raw);
+                                           shared, box_bytes(c), complete);
     else
       store_box<<<1, 128, kWindow + 1024>>>(map, c.rank, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], c.off,
                                             shared, window_bytes, c.op);
     c.error = cudaDeviceSynchronize();
     if (c.error == 0 && c.kind == 0) {
-      c.barrier_before = raw[0];
-      c.barrier_after = raw[1];
+      CHECK(cudaMemcpy(&host_complete, complete, 4, cudaMemcpyDeviceToHost));
+      c.expected = box_bytes(c);
+      c.complete = host_complete;
       CHECK(cudaMemcpy(window.data(), shared, kWindow, cudaMemcpyDeviceToHost));
       keep = kWindow;
       while (keep > 128 && window[keep - 1] == 0xCD) --keep;

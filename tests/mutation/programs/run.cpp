@@ -1,6 +1,9 @@
-// The mutation matrix: mutation_run FILE [--case NAME] [--kind KIND] [--sample N] [--seed N] [--part I/N]
-// [--list]. Appends one line a mutant to FILE (JSON); what FILE already has is not run again. --sample: most
-// mutants of a kernel and a plentiful kind (default 8; 0: all). --list: only says what there is.
+// The mutation matrix: mutation_run FILE [--fresh] [--case NAME] [--kind KIND] [--line N] [--sample N]
+// [--seed N]
+// [--part I/N] [--list] [--ptx FOLDER]. Appends one line a mutant to FILE (JSON); what FILE already has is
+// not run again, but for --fresh, which begins anew. --sample: most mutants of a kernel and a plentiful kind
+// (default 8; 0: all). --part: every N-th mutant. --list: only says what there is. --ptx: writes each
+// subject's PTX there.
 #if !__has_include(<catch2/catch_all.hpp>)
 #define CATCH_CONFIG_RUNNER
 #endif
@@ -21,9 +24,10 @@ namespace {
 
 struct Options {
   std::string file, only_case, only_kind;
-  std::size_t sample = 8, part = 0, parts = 1;
+  std::size_t sample = 8, part = 0, parts = 1, line = 0;
   std::uint64_t seed = 1;
-  bool list = false;
+  bool list = false, fresh = false;
+  std::string ptx;  // folder
 };
 Options options;
 
@@ -51,6 +55,7 @@ std::vector<Mutant> chosen(const std::vector<Mutant>& all, const std::string& na
 
 TEST_CASE("mutation matrix", "[matrix]") {
   std::set<std::string> done;
+  if (options.fresh) std::remove(options.file.c_str());
   {
     std::ifstream file(options.file);
     for (std::string line; std::getline(file, line);) {
@@ -63,16 +68,20 @@ TEST_CASE("mutation matrix", "[matrix]") {
   const std::vector<std::string> names = subject_names();
   for (std::size_t n = 0; n < names.size(); ++n) {
     if (!options.only_case.empty() && names[n].find(options.only_case) == std::string::npos) continue;
-    if (n % options.parts != options.part) continue;
     Subject subject(*context, subject_case(names[n]));
+    if (!options.ptx.empty()) std::ofstream(options.ptx + "/" + names[n] + ".ptx") << subject.text();
     if (!subject.problem().empty()) {
-      std::cerr << names[n] << ": " << subject.problem() << "\n";
+      FAIL_CHECK(names[n] << ": " << subject.problem());
       continue;
     }
     const std::vector<Mutant> mutants = chosen(subject.mutants(), names[n]);
-    std::cerr << names[n] << ": " << mutants.size() << " of " << subject.mutants().size() << " mutants\n";
-    for (const Mutant& m : mutants) {
+    std::cerr << names[n] << ": " << mutants.size() << " of " << subject.mutants().size() << " mutants, "
+              << subject.seconds() << " s\n";
+    for (std::size_t i = 0; i < mutants.size(); ++i) {
+      if (i % options.parts != options.part) continue;
+      const Mutant& m = mutants[i];
       const std::string key = key_of(names[n], m);
+      if (options.line != 0 && m.line != options.line) continue;
       if (options.list) std::cout << key << "\n";
       if (options.list || done.count(key) != 0) continue;
       const Judgement j = subject.judge(m);
@@ -101,10 +110,16 @@ int main(int argc, char** argv) {
       options.only_kind = value();
     else if (arg == "--sample")
       options.sample = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--line")
+      options.line = std::strtoull(value().c_str(), nullptr, 10);
     else if (arg == "--seed")
       options.seed = std::strtoull(value().c_str(), nullptr, 10);
+    else if (arg == "--ptx")
+      options.ptx = value();
     else if (arg == "--list")
       options.list = true;
+    else if (arg == "--fresh")
+      options.fresh = true;
     else if (arg == "--part") {
       const std::string part = value();
       options.part = std::strtoull(part.c_str(), nullptr, 10);

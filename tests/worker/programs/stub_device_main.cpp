@@ -127,7 +127,7 @@ Result<Parcel> verify(Parcel& parcel, StageHost& host) {
 }
 
 // Notes where two are timed at once.
-Result<Parcel> time_candidate(Parcel& parcel, StageHost&) {
+Result<Parcel> time_stage(Parcel& parcel, StageHost&) {
   PTXBENCH_TRY_ASSIGN(const TimeJob job, time_job_from(parcel.message));
   const std::string mark = g_folder + "/timing";
   const int fd = ::open(mark.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
@@ -150,5 +150,5 @@ int main(int argc, char** argv) {
                          {"open_device", open_device},
                          {"self_test", self_test},
                          {"verify", verify},
-                         {"time", time_candidate}});
+                         {"time", time_stage}});
 }

@@ -194,14 +194,14 @@ __global__ void __launch_bounds__(384, 1)
       ptx::wgmma_settle(acc);
       release(before);
 
-      // Each warp stores its 16 rows by itself, 64 columns at a time, through two panels by turns.
+      // Each warp stores its 16 rows by itself, 64 columns at a time, through two panels by turns (BN 64: one).
       int m, n;
       tiles.origin(m, n);
       m += offset_m + consumer * 64 + warp * 16;
       n += offset_n;
 #pragma unroll
       for (int p = 0; p < BN / 64; ++p) {
-        if (lane == 0) ptx::tma_store_wait_read<1>();
+        if (lane == 0) ptx::tma_store_wait_read<BN == 64 ? 0 : 1>();
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 4; ++j) {

@@ -1,0 +1,57 @@
+// Are the outputs of a timed run right? Against the baseline's own where that is known to be right itself,
+// which is cheap, else against the reference.
+#pragma once
+
+#include "bench/timed_run.hpp"
+
+#include <ptxbench/bench.hpp>
+
+#include <vector>
+
+namespace ptxbench {
+
+class TimedCheck {
+ public:
+  TimedCheck(Device& device, const TimeJob& job, const TensorLayouts& layouts, JudgeOps& judge,
+             ExpectedSource& expected, HostCallbacks* callbacks)
+      : device_(device),
+        job_(job),
+        layouts_(layouts),
+        judge_(judge),
+        expected_(expected),
+        callbacks_(callbacks) {}
+
+  // What a run may not have written to. Cheap.
+  Result<void> red_zones(Runnable& candidate, const TensorBuffers& buffers, TimedFailure& failure);
+  // Its inputs as they were placed, and its outputs, whole. @p baseline: where the baseline's outputs for the
+  // same inputs lie; null without one. Nothing may be running.
+  Result<void> whole(Inputs& inputs, const TensorBuffers& candidate, const TensorBuffers* baseline,
+                     TimedFailure& failure);
+  // The baseline's own outputs were beyond the limits: it is no yardstick.
+  bool baseline_wrong() const { return baseline_wrong_; }
+
+  static bool failed(const TimedFailure& failure) {
+    return !failure.violations.empty() || (!failure.outputs.empty() && !all_right(failure.outputs));
+  }
+
+ private:
+  // How far a right candidate may be from the baseline: its own limit and the baseline's error, by output.
+  struct Allowance {
+    bool by_model = false;
+    double max = 0, rms = 0;
+    Tolerance tolerance;
+  };
+  Result<void> calibrate(const OutputValues& expected, const TensorBuffers& baseline);
+  Result<bool> agrees(const OutputValues& got, const TensorBuffers& baseline);
+
+  Device& device_;
+  const TimeJob& job_;
+  const TensorLayouts& layouts_;
+  JudgeOps& judge_;
+  ExpectedSource& expected_;
+  HostCallbacks* callbacks_;
+  std::vector<Allowance> allowances_;
+  bool calibrated_ = false, baseline_wrong_ = false;
+};
+
+}  // namespace ptxbench

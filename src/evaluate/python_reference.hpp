@@ -1,0 +1,14 @@
+// A Definition's own `reference` as what is expected: run by a Python interpreter with torch, in a process of its own.
+#pragma once
+
+#include <ptxbench/evaluate.hpp>
+
+#include <memory>
+
+namespace ptxbench {
+
+// Each call of `compute` starts a process. Errors: toolkit where there is no interpreter or it has no torch; invalid_argument
+// where the reference fails, with the last lines that it printed.
+std::shared_ptr<Reference> make_python_reference(const PythonReference& options);
+
+}  // namespace ptxbench

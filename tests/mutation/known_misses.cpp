@@ -1,0 +1,36 @@
+#include "known_misses.hpp"
+
+#include <fstream>
+#include <stdexcept>
+
+namespace ptxbench::testing {
+
+std::vector<KnownMiss> known_misses() {
+  const std::string path = PTXBENCH_SOURCE_DIR "/tests/mutation/known_misses.txt";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path + " is not there");
+  std::vector<KnownMiss> out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; parts.size() < 4;) {
+      const std::size_t end = line.find(" | ", at);
+      if (end == std::string::npos) throw std::runtime_error(path + ": " + line);
+      parts.push_back(line.substr(at, end - at));
+      at = end + 3;
+      if (parts.size() == 4) parts.push_back(line.substr(at));
+    }
+    const std::uint32_t number = parts[3] == "*" ? 0 : static_cast<std::uint32_t>(std::stoul(parts[3]));
+    out.push_back({parts[0], parts[1], parts[2], number, parts[4]});
+  }
+  return out;
+}
+
+const KnownMiss* find_known(const std::vector<KnownMiss>& all, const std::string& name,
+                            const Mutant& mutant) {
+  for (const KnownMiss& k : all)
+    if (k.is(name, mutant)) return &k;
+  return nullptr;
+}
+
+}  // namespace ptxbench::testing
