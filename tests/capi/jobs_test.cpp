@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kRight = "for (int i = 0; i < 1000; ++i) y[i] = x[i];";
 constexpr const char* kWrong = "for (int i = 0; i < 1000; ++i) y[i] = x[i] + 1;";
-constexpr const char* kEndless = "for (volatile float* p = y;;) if (*p == 42.f && *p == 43.f) return;";
+constexpr const char* kEndless = "for (const volatile float* p = x;;) if (*p == 42.f && *p == 43.f) return;";
 // A short loop that NVRTC unrolls for minutes (as it stands in JSON).
 constexpr const char* kSlowToCompile =
     R"(float a = x[0]; _Pragma(\"unroll\") for (int i = 0; i < 1024; ++i))"
