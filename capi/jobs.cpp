@@ -28,9 +28,9 @@ Result<ptxbench_request> known_request(const ptxbench_request* given, const std:
 
 extern "C" {
 
-ptxbench_status ptxbench_evaluate_many(ptxbench_evaluation** out, ptxbench_error** errors, ptxbench_context* ctx,
-                                       const ptxbench_request* const* requests, size_t count, ptxbench_cancel* cancel,
-                                       ptxbench_error** err) {
+ptxbench_status ptxbench_evaluate_many(ptxbench_evaluation** out, ptxbench_error** errors,
+                                       ptxbench_context* ctx, const ptxbench_request* const* requests,
+                                       size_t count, ptxbench_cancel* cancel, ptxbench_error** err) {
   const auto none = [&] {
     for (std::size_t i = 0; i < count; ++i) {
       if (out != nullptr) {
@@ -58,14 +58,19 @@ ptxbench_status ptxbench_evaluate_many(ptxbench_evaluation** out, ptxbench_error
       PTXBENCH_TRY_ASSIGN(const ptxbench_request r, known_request(requests[i], what));
       Result<EvaluateRequest> made =
           request_of(r.solution, r.workloads, r.workload_count, r.judging, r.options_json, r.options_len);
-      if (made) list[i] = std::move(*made);
-      else own[i] = std::move(made).error();
+      if (made)
+        list[i] = std::move(*made);
+      else
+        own[i] = std::move(made).error();
     }
     const std::shared_ptr<Context> context = unwrap<ContextImpl>(ctx)->context;
-    PTXBENCH_TRY_ASSIGN(std::vector<Result<Evaluation>> results, evaluate_many(*context, list, token_of(cancel)));
+    PTXBENCH_TRY_ASSIGN(std::vector<Result<Evaluation>> results,
+                        evaluate_many(*context, list, token_of(cancel)));
     for (std::size_t i = 0; i < count; ++i) {
-      if (results[i]) out[i] = reinterpret_cast<ptxbench_evaluation*>(make_evaluation(std::move(*results[i])));
-      else if (errors != nullptr) report(own[i] ? *own[i] : results[i].error(), &errors[i]);
+      if (results[i])
+        out[i] = reinterpret_cast<ptxbench_evaluation*>(make_evaluation(std::move(*results[i])));
+      else if (errors != nullptr)
+        report(own[i] ? *own[i] : results[i].error(), &errors[i]);
     }
     return {};
   });
@@ -73,10 +78,11 @@ ptxbench_status ptxbench_evaluate_many(ptxbench_evaluation** out, ptxbench_error
   return status;
 }
 
-ptxbench_status ptxbench_job_start(ptxbench_job** out, ptxbench_context* ctx, const ptxbench_solution* solution,
+ptxbench_status ptxbench_job_start(ptxbench_job** out, ptxbench_context* ctx,
+                                   const ptxbench_solution* solution,
                                    const ptxbench_workload* const* workloads, size_t workload_count,
-                                   const ptxbench_judging* judging, const char* options_json, size_t options_len,
-                                   ptxbench_error** err) {
+                                   const ptxbench_judging* judging, const char* options_json,
+                                   size_t options_len, ptxbench_error** err) {
   return guard(err, [&]() -> Result<void> {
     PTXBENCH_TRY(required(out, "out"));
     *out = nullptr;
@@ -90,10 +96,13 @@ ptxbench_status ptxbench_job_start(ptxbench_job** out, ptxbench_context* ctx, co
   });
 }
 
-int ptxbench_job_fd(const ptxbench_job* job) { return job != nullptr ? unwrap<JobImpl>(job)->job->descriptor() : -1; }
+int ptxbench_job_fd(const ptxbench_job* job) {
+  return job != nullptr ? unwrap<JobImpl>(job)->job->descriptor() : -1;
+}
 
 ptxbench_job_state ptxbench_job_poll(const ptxbench_job* job) {
-  return job != nullptr ? static_cast<ptxbench_job_state>(unwrap<JobImpl>(job)->job->state()) : PTXBENCH_JOB_TAKEN;
+  return job != nullptr ? static_cast<ptxbench_job_state>(unwrap<JobImpl>(job)->job->state())
+                        : PTXBENCH_JOB_TAKEN;
 }
 
 ptxbench_status ptxbench_job_wait(const ptxbench_job* job, uint64_t timeout_ns) {

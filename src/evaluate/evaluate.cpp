@@ -396,7 +396,7 @@ bool counts(const EvaluateOptions& options, std::size_t index) noexcept {
 namespace {
 
 // Stored tensors and Python references are callbacks like a host's own.
-Judging serve(const Judging& judging, std::span<const Workload> workloads) {
+Judging serve(const Judging& judging, std::span<const Workload> workloads, const CancelToken& cancel) {
   Judging served = judging;
   if (served.inputs == nullptr && std::any_of(workloads.begin(), workloads.end(), has_stored_inputs))
     served.inputs = make_stored_inputs(judging.data_root);
@@ -405,18 +405,18 @@ Judging serve(const Judging& judging, std::span<const Workload> workloads) {
                        !has_native_reference(*workloads[0].definition) &&
                        std::all_of(workloads.begin(), workloads.end(), has_golden_outputs));
   if (golden) served.reference = make_golden_reference(judging.data_root);
-  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python);
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python, cancel);
   return served;
 }
 
 }  // namespace
 
 Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
-                               const EvaluateOptions& options) {
+                               const EvaluateOptions& options, const CancelToken& cancel) {
   PTXBENCH_TRY(check_options(options));
   PTXBENCH_TRY(check_request(solution, workloads, judging, options));
   Begun begun;
-  begun.judging = serve(judging, workloads);
+  begun.judging = serve(judging, workloads, cancel);
   begun.evaluation.solution = solution.name;
   begun.evaluation.solution_hash = content_hash(solution);
   begun.evaluation.definition = workloads[0].definition->name;
@@ -432,7 +432,7 @@ namespace {
 
 Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
                        const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
-  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options));
+  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options, cancel));
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
     const Stages stages{ContextImpl::of(context), workloads[i], begun.judging, options, cancel, begun.seed, counts(options, i)};

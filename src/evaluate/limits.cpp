@@ -10,14 +10,19 @@ namespace ptxbench {
 namespace {
 
 // "<what> is <value>; the option limits.<option> allows <limit>"
-Finding exceeded(std::string_view code, std::string_view option, const std::string& what, std::uint64_t value, std::uint64_t limit) {
+Finding exceeded(std::string_view code, std::string_view option, const std::string& what, std::uint64_t value,
+                 std::uint64_t limit) {
   Finding finding;
   finding.code = std::string(code);
   finding.severity = Severity::error;
-  finding.message = what + " " + std::to_string(value) + "; the option limits." + std::string(option) + " allows " +
-                    std::to_string(limit);
+  finding.message = what + " " + std::to_string(value) + "; the option limits." + std::string(option) +
+                    " allows " + std::to_string(limit);
   json::Writer w;
-  w.begin_object().field("limit", "limits." + std::string(option)).field("value", value).field("allowed", limit).end_object();
+  w.begin_object()
+      .field("limit", "limits." + std::string(option))
+      .field("value", value)
+      .field("allowed", limit)
+      .end_object();
   finding.evidence = std::move(w).str();
   return finding;
 }
@@ -28,7 +33,8 @@ std::optional<Finding> check_sources(const Solution& solution, const CandidateLi
   std::uint64_t bytes = 0;
   for (const SourceFile& file : solution.sources) bytes += file.content.size();
   if (bytes <= limits.source_bytes) return std::nullopt;
-  return exceeded("source_limit", "source_bytes", "the bytes of the candidate's files together are", bytes, limits.source_bytes);
+  return exceeded("source_limit", "source_bytes", "the bytes of the candidate's files together are", bytes,
+                  limits.source_bytes);
 }
 
 std::optional<Finding> check_globals(const std::vector<ModuleInfo>& modules, const CandidateLimits& limits) {
@@ -43,7 +49,8 @@ std::optional<Finding> check_globals(const std::vector<ModuleInfo>& modules, con
     }
   if (bytes <= limits.global_bytes) return std::nullopt;
   return exceeded("globals_limit", "global_bytes",
-                  "`__device__` and `__constant__` variables are for small things, workspaces for large ones: the largest is " +
+                  "`__device__` and `__constant__` variables are for small things, workspaces for large "
+                  "ones: the largest is " +
                       name + " with " + std::to_string(largest) + " bytes, and all of them have",
                   bytes, limits.global_bytes);
 }
@@ -56,20 +63,22 @@ std::uint64_t workspace_bytes(const ResolvedPlan& plan) noexcept {
 
 std::optional<Finding> check_plan(const ResolvedPlan& plan, const CandidateLimits& limits) {
   if (plan.operations.size() > limits.steps)
-    return exceeded("plan_limit", "steps", "the operations of one run, repeats counted, are", plan.operations.size(), limits.steps);
+    return exceeded("plan_limit", "steps", "the operations of one run, repeats counted, are",
+                    plan.operations.size(), limits.steps);
   for (const ResolvedOperation& operation : plan.operations) {
     const auto* launch = std::get_if<ResolvedLaunch>(&operation);
     if (launch == nullptr) continue;
     // At most 2^31 * 2^16 * 2^16.
     const std::uint64_t ctas = std::uint64_t{launch->grid[0]} * launch->grid[1] * launch->grid[2];
     if (ctas > limits.grid_ctas)
-      return exceeded("grid_limit", "grid_ctas", "steps/" + std::to_string(launch->step) + " (" + launch->name + "): its CTAs are",
-                      ctas, limits.grid_ctas);
+      return exceeded("grid_limit", "grid_ctas",
+                      "steps/" + std::to_string(launch->step) + " (" + launch->name + "): its CTAs are", ctas,
+                      limits.grid_ctas);
   }
   const std::uint64_t bytes = workspace_bytes(plan);
   if (limits.workspace_bytes && bytes > *limits.workspace_bytes)
-    return exceeded("workspace_limit", "workspace_bytes", "the bytes of the candidate's workspaces together are", bytes,
-                    *limits.workspace_bytes);
+    return exceeded("workspace_limit", "workspace_bytes",
+                    "the bytes of the candidate's workspaces together are", bytes, *limits.workspace_bytes);
   return std::nullopt;
 }
 

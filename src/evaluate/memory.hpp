@@ -9,8 +9,9 @@
 namespace ptxbench {
 
 struct MemoryNeed {
-  std::uint64_t tensors = 0;    // the definition's inputs and outputs
-  std::uint64_t reference = 0;  // what is expected, what it is measured by, and the outputs that are taken away
+  std::uint64_t tensors = 0;  // the definition's inputs and outputs
+  std::uint64_t reference =
+      0;  // what is expected, what it is measured by, and the outputs that are taken away
 };
 // At least so much; a reference that is a Solution has workspaces beside.
 Result<MemoryNeed> memory_need(const Workload& workload, const Judging& judging);
@@ -19,6 +20,7 @@ Result<MemoryNeed> memory_need(const Workload& workload, const Judging& judging)
 Result<void> check_memory(const MemoryNeed& need, const DeviceInfo& device, const EvaluateOptions& options);
 
 // The finding workspace_limit where the candidate's workspaces do not fit beside the rest.
-std::optional<Finding> check_workspaces(const MemoryNeed& need, std::uint64_t workspaces, const DeviceInfo& device);
+std::optional<Finding> check_workspaces(const MemoryNeed& need, std::uint64_t workspaces,
+                                        const DeviceInfo& device);
 
 }  // namespace ptxbench

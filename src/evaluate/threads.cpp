@@ -46,8 +46,10 @@ ThreadGroup::~ThreadGroup() {
   }
   shared_->changed.notify_all();
   for (std::thread& thread : threads) {
-    if (thread.get_id() == std::this_thread::get_id()) thread.detach();
-    else thread.join();
+    if (thread.get_id() == std::this_thread::get_id())
+      thread.detach();
+    else
+      thread.join();
   }
 }
 
@@ -73,7 +75,8 @@ void ThreadGroup::post(Task task) {
   {
     const std::lock_guard lock(shared_->mutex);
     if (shared_->stopped) return;  // by a task that ran while this was destroyed
-    start = shared_->tasks.size() + 1 > static_cast<std::size_t>(shared_->idle) && threads_.size() < static_cast<std::size_t>(most_);
+    start = shared_->tasks.size() + 1 > static_cast<std::size_t>(shared_->idle) &&
+            threads_.size() < static_cast<std::size_t>(most_);
   }
   if (start) {
     const NoSignals masked;

@@ -20,7 +20,8 @@ constexpr std::chrono::milliseconds kTry{10};
 
 Error cannot(const std::string& path, const std::string& why) {
   return make_error(ErrorCode::io,
-                    "the lock file " + path + ", by which processes take turns in timing on a GPU, cannot be used: " + why +
+                    "the lock file " + path +
+                        ", by which processes take turns in timing on a GPU, cannot be used: " + why +
                         "; the option lock_dir names another folder (\"\": no turns)",
                     {path, {}, 0, 0}, "lock_file");
 }
@@ -28,8 +29,10 @@ Error cannot(const std::string& path, const std::string& why) {
 Result<void> make_folder(const std::string& dir) {
   if (dir == kDefaultLockDir) {
     // As /tmp itself: everybody may add files, nobody may remove another's.
-    if (::mkdir(dir.c_str(), 0777) == 0) ::chmod(dir.c_str(), 01777);
-    else if (errno != EEXIST) return cannot(dir, std::strerror(errno));
+    if (::mkdir(dir.c_str(), 0777) == 0)
+      ::chmod(dir.c_str(), 01777);
+    else if (errno != EEXIST)
+      return cannot(dir, std::strerror(errno));
     return {};
   }
   std::error_code error;
@@ -54,9 +57,10 @@ Result<UniqueFd> open_file(const std::string& path) {
 
 // Whether the file that is open is the one that others find by its name.
 bool still_there(const UniqueFd& file, const std::string& path) {
-  struct stat open {}, named {};
-  return ::fstat(file.get(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
+  struct stat open {
+  }, named{};
+  return ::fstat(file.get(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
 }  // namespace
@@ -82,7 +86,8 @@ std::string GpuLock::path_of(const std::string& dir, const std::string& device_i
   return dir + "/" + name + ".lock";
 }
 
-Result<GpuLock> GpuLock::take(const std::string& dir, const std::string& device_id, const CancelToken& cancel) {
+Result<GpuLock> GpuLock::take(const std::string& dir, const std::string& device_id,
+                              const CancelToken& cancel) {
   PTXBENCH_TRY(make_folder(dir));
   const std::string path = path_of(dir, device_id);
   GpuLock lock;

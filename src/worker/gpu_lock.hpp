@@ -12,8 +12,8 @@ namespace ptxbench {
 // The folder that is used where none is named: the same for every user and every environment of a machine.
 inline constexpr const char* kDefaultLockDir = "/tmp/ptxbench-locks";
 
-// A lock (flock) on a file named after the GPU, held until destroyed. It ends with the process that holds it, however that
-// ends. Two holders in one process exclude each other too.
+// A lock (flock) on a file named after the GPU, held until destroyed. It ends with the process that holds it,
+// however that ends. Two holders in one process exclude each other too.
 class GpuLock {
  public:
   GpuLock() = default;  // holds nothing
@@ -21,9 +21,10 @@ class GpuLock {
   GpuLock& operator=(GpuLock&& other) noexcept;
   ~GpuLock() { release(); }
 
-  // Waits for its turn. `device_id`: "cuda:GPU-<uuid>". Errors: cancelled; io where the file cannot be made, with the option
-  // that names another folder.
-  static Result<GpuLock> take(const std::string& dir, const std::string& device_id, const CancelToken& cancel);
+  // Waits for its turn. `device_id`: "cuda:GPU-<uuid>". Errors: cancelled; io where the file cannot be made,
+  // with the option that names another folder.
+  static Result<GpuLock> take(const std::string& dir, const std::string& device_id,
+                              const CancelToken& cancel);
   // "<dir>/GPU-<uuid>.lock"
   static std::string path_of(const std::string& dir, const std::string& device_id);
 

@@ -14,7 +14,8 @@ inline constexpr const char* kDefinition =
     R"({"name": "copy", "op_type": "copy", "axes": {"n": {"type": "var"}},
         "inputs": {"x": {"shape": ["n"], "dtype": "float32"}}, "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
         "reference": "def run(x):\n    return x\n"})";
-inline constexpr const char* kWorkload = R"({"axes": {"n": 1000}, "inputs": {"x": {"type": "random"}}, "uuid": "w"})";
+inline constexpr const char* kWorkload =
+    R"({"axes": {"n": 1000}, "inputs": {"x": {"type": "random"}}, "uuid": "w"})";
 
 inline std::string solution(const std::string& body) {
   return R"({"name": "s", "definition": "copy", "author": "test",
@@ -37,7 +38,8 @@ struct Handles {
     options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
     REQUIRE(ptxbench_context_create(&context, &options, nullptr) == PTXBENCH_OK);
     REQUIRE(ptxbench_definition_parse(&definition, kDefinition, PTXBENCH_LEN_AUTO, nullptr) == PTXBENCH_OK);
-    REQUIRE(ptxbench_workload_parse(&workload, definition, kWorkload, PTXBENCH_LEN_AUTO, nullptr) == PTXBENCH_OK);
+    REQUIRE(ptxbench_workload_parse(&workload, definition, kWorkload, PTXBENCH_LEN_AUTO, nullptr) ==
+            PTXBENCH_OK);
   }
   ~Handles() {
     // Parents first: children hold what they need.

@@ -1,4 +1,5 @@
-// Jobs and lists of requests through the C surface, on the emulator: descriptors, results, cancellation, ends.
+// Jobs and lists of requests through the C surface, on the emulator: descriptors, results, cancellation,
+// ends.
 #include "copy_case.hpp"
 #include "support/processes.hpp"
 
@@ -17,12 +18,14 @@ namespace {
 
 constexpr const char* kRight = "for (int i = 0; i < 1000; ++i) y[i] = x[i];";
 constexpr const char* kWrong = "for (int i = 0; i < 1000; ++i) y[i] = x[i] + 1;";
-constexpr const char* kEndless = "for (const volatile float* p = x;;) if (*p == 42.f && *p == 43.f) return;";
+// It writes: an emulator knows a loop that waits for what nobody writes for a deadlock.
+constexpr const char* kEndless = "for (unsigned i = 0;; ++i) *(volatile unsigned*)y = i;";
 // A short loop that NVRTC unrolls for minutes (as it stands in JSON).
 constexpr const char* kSlowToCompile =
     R"(float a = x[0]; _Pragma(\"unroll\") for (int i = 0; i < 1024; ++i))"
     R"( _Pragma(\"unroll\") for (int j = 0; j < 1024; ++j) a = a * x[i ^ j] + x[i + j]; y[0] = a;)";
-constexpr const char* kOptions = R"({"trials": 1, "schedules": 0, "small_sm_count": 0, "stages": ["verify"]})";
+constexpr const char* kOptions =
+    R"({"trials": 1, "schedules": 0, "small_sm_count": 0, "stages": ["verify"]})";
 
 struct Judging {
   ptxbench_judging* handle = nullptr;
@@ -34,7 +37,8 @@ struct Judging {
     ptxbench_reference reference = {};
     reference.struct_size = sizeof reference;
     reference.userdata = this;
-    reference.compute = [](void* self, const char*, size_t, const void* const* in, void* const* out) -> int32_t {
+    reference.compute = [](void* self, const char*, size_t, const void* const* in,
+                           void* const* out) -> int32_t {
       auto& judging = *static_cast<Judging*>(self);
       ++judging.computed;
       judging.thread = std::this_thread::get_id();
@@ -53,8 +57,8 @@ ptxbench_job* start(const Handles& handles, const char* body, const ptxbench_jud
   ptxbench_job* job = nullptr;
   ptxbench_error* error = nullptr;
   const ptxbench_workload* workloads[] = {handles.workload};
-  const ptxbench_status status = ptxbench_job_start(&job, handles.context, candidate, workloads, 1, judging, kOptions,
-                                                    PTXBENCH_LEN_AUTO, &error);
+  const ptxbench_status status = ptxbench_job_start(&job, handles.context, candidate, workloads, 1, judging,
+                                                    kOptions, PTXBENCH_LEN_AUTO, &error);
   INFO(ptxbench_error_message(error));
   REQUIRE(status == PTXBENCH_OK);
   ptxbench_solution_free(candidate);  // the job has its share
@@ -112,7 +116,8 @@ TEST_CASE("capi: jobs finish with verdicts, poll(2) sees it, callbacks run on on
   CHECK(eventually([] { return children_of(::getpid()).empty(); }));
 }
 
-TEST_CASE("capi: a compilation of minutes and a run without end are cancelled, and the next candidate passes") {
+TEST_CASE(
+    "capi: a compilation of minutes and a run without end are cancelled, and the next candidate passes") {
   Judging judging;
   {
     const Handles handles("emulator:h200");
@@ -160,7 +165,8 @@ TEST_CASE("capi: many requests at once, each with its own result or error") {
   ptxbench_solution* right = parse(solution(kRight));
   ptxbench_solution* wrong = parse(solution(kWrong));
   const ptxbench_workload* workloads[] = {handles.workload};
-  const ptxbench_request good = {sizeof good, right, workloads, 1, judging.handle, kOptions, PTXBENCH_LEN_AUTO};
+  const ptxbench_request good = {sizeof good,    right,    workloads,        1,
+                                 judging.handle, kOptions, PTXBENCH_LEN_AUTO};
   ptxbench_request bad = good;
   bad.solution = wrong;
   ptxbench_request broken = good;
@@ -181,9 +187,11 @@ TEST_CASE("capi: many requests at once, each with its own result or error") {
   }
   broken.struct_size = 0;
   out[0] = reinterpret_cast<ptxbench_evaluation*>(1);
-  CHECK(ptxbench_evaluate_many(out, nullptr, handles.context, list, 3, nullptr, nullptr) == PTXBENCH_E_INVALID_ARGUMENT);
+  CHECK(ptxbench_evaluate_many(out, nullptr, handles.context, list, 3, nullptr, nullptr) ==
+        PTXBENCH_E_INVALID_ARGUMENT);
   CHECK(out[0] == nullptr);
-  CHECK(ptxbench_evaluate_many(nullptr, nullptr, handles.context, nullptr, 0, nullptr, nullptr) == PTXBENCH_OK);
+  CHECK(ptxbench_evaluate_many(nullptr, nullptr, handles.context, nullptr, 0, nullptr, nullptr) ==
+        PTXBENCH_OK);
   ptxbench_solution_free(right);
   ptxbench_solution_free(wrong);
 }

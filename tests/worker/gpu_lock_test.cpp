@@ -74,7 +74,9 @@ TEST_CASE("gpu lock: two holders in one process exclude each other; a file that 
   CHECK(GpuLock::take(folder.path(), kDevice, cancel));
 }
 
-TEST_CASE("gpu lock: a folder that cannot be made is an Error that names the option; names stay inside the folder") {
+TEST_CASE(
+    "gpu lock: a folder that cannot be made is an Error that names the option; names stay inside the "
+    "folder") {
   const auto no = GpuLock::take("/proc/no/such", kDevice, {});
   REQUIRE_FALSE(no);
   CHECK(no.error().code == ErrorCode::io);
@@ -82,14 +84,17 @@ TEST_CASE("gpu lock: a folder that cannot be made is an Error that names the opt
   CHECK(GpuLock::path_of("/d", "cuda:../../x") == "/d/______x.lock");
 }
 
-TEST_CASE("gpu lock: timings of two contexts on one device never overlap, and wait for other processes cancellably") {
+TEST_CASE(
+    "gpu lock: timings of two contexts on one device never overlap, and wait for other processes "
+    "cancellably") {
   StubCase stub;
   stub.options.time = true;
   ContextOptions other = stub.context->options();
   auto second = Context::create(other);
   REQUIRE(second);
   std::vector<std::unique_ptr<Job>> jobs;
-  for (int i = 0; i < 20; ++i) jobs.push_back(submit(i % 2 == 0 ? stub.context : *second, stub.request("right")).value());
+  for (int i = 0; i < 20; ++i)
+    jobs.push_back(submit(i % 2 == 0 ? stub.context : *second, stub.request("right")).value());
   for (const auto& job : jobs) {
     REQUIRE(job->wait(120'000'000'000).value());
     const auto evaluation = job->take();

@@ -1,4 +1,5 @@
-// Many candidates in a row in one host, a third of them faulting, hanging or crashing; and a device that gets sick.
+// Many candidates in a row in one host, a third of them faulting, hanging or crashing; and a device that gets
+// sick.
 #include "stub_case.hpp"
 #include "support/processes.hpp"
 
@@ -15,8 +16,11 @@ struct Kind {
   const char* word;
   Status status;
 };
-constexpr Kind kGood[] = {{"right", Status::passed}, {"right", Status::passed}, {"right", Status::passed},
-                          {"wrong", Status::incorrect_numerical}, {"compile_error", Status::compile_error}};
+constexpr Kind kGood[] = {{"right", Status::passed},
+                          {"right", Status::passed},
+                          {"right", Status::passed},
+                          {"wrong", Status::incorrect_numerical},
+                          {"compile_error", Status::compile_error}};
 constexpr Kind kBad[] = {{"illegal", Status::runtime_error},
                          {"hang", Status::timeout},
                          {"crash", Status::runtime_error},
@@ -68,7 +72,8 @@ TEST_CASE("soak: a thousand candidates, a third of them faulting, hanging or cra
         for (std::size_t i = 0; i < count; ++i) right((*results)[i], kinds[i]);
       } else if (round % 3 == 1) {
         std::vector<std::unique_ptr<Job>> jobs;
-        for (std::size_t i = 0; i < count; ++i) jobs.push_back(submit(stub.context, stub.request(kinds[i].word)).value());
+        for (std::size_t i = 0; i < count; ++i)
+          jobs.push_back(submit(stub.context, stub.request(kinds[i].word)).value());
         for (std::size_t i = 0; i < count; ++i) {
           REQUIRE(jobs[i]->wait(120'000'000'000).value());
           right(jobs[i]->take(), kinds[i]);
@@ -86,7 +91,9 @@ TEST_CASE("soak: a thousand candidates, a third of them faulting, hanging or cra
   CHECK(eventually([] { return children_of(::getpid()).empty(); }));
 }
 
-TEST_CASE("device worker: a device that is sick after a fault is an Error, for the candidate in doubt and for the next") {
+TEST_CASE(
+    "device worker: a device that is sick after a fault is an Error, for the candidate in doubt and for the "
+    "next") {
   const StubCase stub;
   CHECK(stub.status("right") == Status::passed);
   const auto doubtful = stub.run("sick_after");
@@ -101,7 +108,8 @@ TEST_CASE("device worker: a device that is sick after a fault is an Error, for t
   CHECK(stub.status("right") == Status::passed);  // repaired
 }
 
-TEST_CASE("device worker: a fault that is surely the candidate's has its verdict; the next finds the device sick") {
+TEST_CASE(
+    "device worker: a fault that is surely the candidate's has its verdict; the next finds the device sick") {
   const StubCase stub;
   CHECK(stub.status("illegal") == Status::runtime_error);
   CHECK(stub.status("right") == Status::passed);

@@ -64,7 +64,9 @@ struct StubCase {
     workload.definition = make_definition(std::move(d)).value();
     workload.uuid = "w";
     class Nothing final : public Reference {
-      Result<void> compute(const Workload&, std::span<const HostTensor>, std::span<HostTensor>) override { return {}; }
+      Result<void> compute(const Workload&, std::span<const HostTensor>, std::span<HostTensor>) override {
+        return {};
+      }
     };
     judging.reference = std::shared_ptr<Reference>(std::make_shared<Nothing>());
     judging.baseline = NoBaseline{};
@@ -81,9 +83,10 @@ struct StubCase {
     solution.spec.language = "cuda";
     solution.spec.target_hardware = {"cuda"};
     solution.spec.entry_point = "launch.json::run";
-    solution.sources = {{"launch.json", R"json({"version": 1, "steps": [{"kernel": "k_elect", "grid": [2], "block": [64],
+    solution.sources = {
+        {"launch.json", R"json({"version": 1, "steps": [{"kernel": "k_elect", "grid": [2], "block": [64],
                                             "args": [{"tensor": "y"}]}]})json"},
-                        {"k.cu", "// " + word + "\n"}};
+        {"k.cu", "// " + word + "\n"}};
     return solution;
   }
   EvaluateRequest request(const std::string& word) const {

@@ -1,8 +1,9 @@
-// 120 candidates in a row on one device, a third of them faulting, trapping or hanging in random order, in one process:
+// 120 candidates in a row on one device, a third of them faulting, trapping or hanging in random order, in
+// one process:
 //   soak WORKER [DEVICE] [COUNT]
-// Prints how many verdicts were as expected, this process's memory before and after, how long the device took to answer again
-// after a worker was killed, how long a cancelled hang took to end, and how many workers are left. Exit status 0: all verdicts as
-// expected, memory flat, no worker left.
+// Prints how many verdicts were as expected, this process's memory before and after, how long the device took
+// to answer again after a worker was killed, how long a cancelled hang took to end, and how many workers are
+// left. Exit status 0: all verdicts as expected, memory flat, no worker left.
 #include "support/processes.hpp"
 
 #include <ptxbench/evaluate.hpp>
@@ -37,7 +38,8 @@ constexpr Kind kRight{"right", "if (i < n) z[i] = x[i] + x[i];", Status::passed}
 constexpr Kind kWrong{"wrong", "if (i < n) z[i] = x[i];", Status::incorrect_numerical};
 constexpr Kind kIllegal{"illegal address", "z[i + (1ll << 44)] = x[0];", Status::runtime_error};
 constexpr Kind kTrap{"trap", "__trap();", Status::runtime_error};
-constexpr Kind kHang{"hang", "for (volatile int* p = (volatile int*)z;;) if (*p == 42 && *p == 43) return;", Status::timeout};
+// It writes: an emulator knows a loop that waits for what nobody writes for a deadlock.
+constexpr Kind kHang{"hang", "for (unsigned k = 0;; ++k) *(volatile unsigned*)z = k;", Status::timeout};
 
 class Sum final : public Reference {
  public:
@@ -73,11 +75,14 @@ EvaluateRequest request_of(const Kind& kind, const Workload& workload, int numbe
   s.spec.target_hardware = {"cuda"};
   s.spec.entry_point = "launch.json::run";
   // Each is compiled anew.
-  s.sources = {{"launch.json", R"json({"version": 1, "steps": [{"kernel": "twice", "grid": ["ceil_div(n, 256)"], "block": [256],
+  s.sources = {
+      {"launch.json",
+       R"json({"version": 1, "steps": [{"kernel": "twice", "grid": ["ceil_div(n, 256)"], "block": [256],
                                     "args": [{"tensor": "x"}, {"tensor": "z"}, {"i32": "n"}]}]})json"},
-               {"twice.cu", "// " + std::to_string(number) +
-                                "\nextern \"C\" __global__ void twice(const float* x, float* z, int n) {\n"
-                                "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" + kind.body + "\n}\n"}};
+      {"twice.cu", "// " + std::to_string(number) +
+                       "\nextern \"C\" __global__ void twice(const float* x, float* z, int n) {\n"
+                       "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" +
+                       kind.body + "\n}\n"}};
   EvaluateRequest request;
   request.solution = std::make_shared<const Solution>(std::move(s));
   request.workloads = {workload};
@@ -98,13 +103,15 @@ long resident_kb() {
   return 0;
 }
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 void print_times(const char* what, std::vector<double> times) {
   if (times.empty()) return;
   std::sort(times.begin(), times.end());
-  std::printf("%s: %zu times, min %.0f, median %.0f, max %.0f ms\n", what, times.size(), times.front(), times[times.size() / 2],
-              times.back());
+  std::printf("%s: %zu times, min %.0f, median %.0f, max %.0f ms\n", what, times.size(), times.front(),
+              times[times.size() / 2], times.back());
 }
 
 struct Times {
@@ -131,16 +138,21 @@ int soak(const std::shared_ptr<Context>& context, const Workload& workload, int 
         evaluate(*context, *request.solution, request.workloads, request.judging, request.options);
     auto& [right, all] = by_kind[kinds[i].name];
     ++all;
-    if (!evaluation) std::printf("%s: %s\n", kinds[i].name, evaluation.error().to_string().c_str());
-    else if (evaluation->status() == kinds[i].status) ++right;
-    else std::printf("%s: %s\n", kinds[i].name, to_json(evaluation->verdicts.at(0)).c_str());
+    if (!evaluation)
+      std::printf("%s: %s\n", kinds[i].name, evaluation.error().to_string().c_str());
+    else if (evaluation->status() == kinds[i].status)
+      ++right;
+    else
+      std::printf("%s: %s\n", kinds[i].name, to_json(evaluation->verdicts.at(0)).c_str());
     good = good && evaluation && evaluation->status() == kinds[i].status;
     if (i == kinds.size() / 4) warm_kb = resident_kb();
   }
   const long end_kb = resident_kb();
   std::printf("%zu candidates in %.1f s\n", kinds.size(), ms_since(start) / 1000);
-  for (const auto& [name, counts] : by_kind) std::printf("  %s: %d of %d as expected\n", name.c_str(), counts.first, counts.second);
-  std::printf("resident memory of this process: %ld KiB after a quarter, %ld KiB at the end\n", warm_kb, end_kb);
+  for (const auto& [name, counts] : by_kind)
+    std::printf("  %s: %d of %d as expected\n", name.c_str(), counts.first, counts.second);
+  std::printf("resident memory of this process: %ld KiB after a quarter, %ld KiB at the end\n", warm_kb,
+              end_kb);
   if (end_kb > warm_kb + 32 * 1024) {
     std::printf("it grows\n");
     good = false;
@@ -157,9 +169,14 @@ int soak(const std::shared_ptr<Context>& context, const Workload& workload, int 
     (*job)->cancel();
     (void)(*job)->wait();
     times.cancel.push_back(ms_since(cancelled));
-    if ((*job)->take().error().code != ErrorCode::cancelled) good = false;
+    const Result<Evaluation> ended = (*job)->take();
+    if (ended || ended.error().code != ErrorCode::cancelled) {
+      std::printf("a cancelled hang has another result\n");
+      good = false;
+    }
     const EvaluateRequest next = request_of(kRight, workload, 20'000 + i);
-    const Result<Evaluation> evaluation = evaluate(*context, *next.solution, next.workloads, next.judging, next.options);
+    const Result<Evaluation> evaluation =
+        evaluate(*context, *next.solution, next.workloads, next.judging, next.options);
     times.after_hang.push_back(ms_since(cancelled));
     good = good && evaluation && evaluation->status() == Status::passed;
   }

@@ -1,4 +1,5 @@
-// Takes the lock of a GPU, prints its process id, holds it until it is killed: lock_holder_program FOLDER DEVICE
+// Takes the lock of a GPU, prints its process id, holds it until it is killed: lock_holder_program FOLDER
+// DEVICE
 #include "worker/gpu_lock.hpp"
 
 #include <unistd.h>

@@ -1,9 +1,10 @@
-// A worker with the product's loop and a device that is a stand-in: what a candidate's source says happens. No GPU, no
-// compiler. A word in a comment of the source decides:
-//   right wrong illegal hang crash        what its run does; hang: past the run's deadline, as a GPU's worker reports it
-//   compile_crash compile_error           what compiling it does
-//   sick_after                            the run faults, and the device does not work afterwards (until the file is removed)
-// The folder of "cuda:FOLDER" holds a file "sick" while the device is sick, and "timing" while a candidate is timed.
+// A worker with the product's loop and a device that is a stand-in: what a candidate's source says happens.
+// No GPU, no compiler. A word in a comment of the source decides:
+//   right wrong illegal hang crash        what its run does; hang: past the run's deadline, as a GPU's worker
+//   reports it compile_crash compile_error           what compiling it does sick_after the run faults, and
+//   the device does not work afterwards (until the file is removed)
+// The folder of "cuda:FOLDER" holds a file "sick" while the device is sick, and "timing" while a candidate is
+// timed.
 #include "bench/wire.hpp"
 #include "compile/wire.hpp"
 #include "core/json.hpp"
@@ -34,7 +35,9 @@ bool is_sick() { return ::access((g_folder + "/sick").c_str(), F_OK) == 0; }
 
 bool says(const std::vector<SourceFile>& files, std::string_view word) {
   for (const SourceFile& file : files)
-    if (file.path != "launch.json" && file.content.find("// " + std::string(word) + "\n") != std::string::npos) return true;
+    if (file.path != "launch.json" &&
+        file.content.find("// " + std::string(word) + "\n") != std::string::npos)
+      return true;
   return false;
 }
 
@@ -61,7 +64,8 @@ Result<Parcel> compile(Parcel& job, StageHost&) {
 }
 
 Result<Parcel> open_device(Parcel& job, StageHost&) {
-  PTXBENCH_TRY_ASSIGN(const json::Document document, json::parse(job.message.json, {"open_device", false, 16}));
+  PTXBENCH_TRY_ASSIGN(const json::Document document,
+                      json::parse(job.message.json, {"open_device", false, 16}));
   PTXBENCH_TRY_ASSIGN(const json::Cursor id, json::Cursor(document).require("device"));
   DeviceInfo info;
   PTXBENCH_TRY_ASSIGN(info.id, id.as_string());
@@ -77,7 +81,9 @@ Result<Parcel> self_test(Parcel&, StageHost&) {
   return Parcel(Message{"healthy", "{}", {}});
 }
 
-DeviceFault fault(DeviceFault::Kind kind, const char* name) { return {kind, name, 0, true, "as the candidate says", {}}; }
+DeviceFault fault(DeviceFault::Kind kind, const char* name) {
+  return {kind, name, 0, true, "as the candidate says", {}};
+}
 
 std::optional<DeviceFault> run(const std::vector<SourceFile>& files, std::uint64_t deadline_ns) {
   if (says(files, "illegal")) return fault(DeviceFault::Kind::illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS");
