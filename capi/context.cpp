@@ -51,6 +51,8 @@ ptxbench_status ptxbench_context_create(ptxbench_context** out, const ptxbench_c
     options.worker_path = string_or(known.worker_path, "");
     options.cuda_home = string_or(known.cuda_home, "");
     if (known.cache_dir != nullptr) options.cache_dir = known.cache_dir;
+    if (known.lock_dir != nullptr) options.lock_dir = known.lock_dir;
+    if (known.compile_memory_bytes != 0) options.compile_memory_bytes = known.compile_memory_bytes;
     options.compile_workers = static_cast<int>(std::min<std::uint32_t>(known.compile_workers, 1024));
     if (known.log != nullptr)
       options.log = [log = known.log, userdata = known.log_userdata](LogLevel level, std::string_view line) {

@@ -16,15 +16,45 @@ Result<EvaluateOptions> options_of(const char* json, std::size_t length) {
   return parse_evaluate_options(input);
 }
 
-CancelToken token_of(const ptxbench_cancel* cancel) {
-  return cancel != nullptr ? unwrap<CancelImpl>(cancel)->token : CancelToken{};
-}
-
 ptxbench_verdict_status status_of(const std::optional<Status>& status) {
   return status ? static_cast<ptxbench_verdict_status>(*status) : PTXBENCH_NOT_JUDGED;
 }
 
 }  // namespace
+
+namespace ptxbench::capi {
+
+CancelToken token_of(const ptxbench_cancel* cancel) {
+  return cancel != nullptr ? unwrap<CancelImpl>(cancel)->token : CancelToken{};
+}
+
+Result<EvaluateRequest> request_of(const ptxbench_solution* solution, const ptxbench_workload* const* workloads,
+                                   std::size_t workload_count, const ptxbench_judging* judging, const char* options_json,
+                                   std::size_t options_len) {
+  EvaluateRequest request;
+  PTXBENCH_TRY(required(solution, "solution"));
+  PTXBENCH_TRY(required(workloads, "workloads"));
+  for (std::size_t i = 0; i < workload_count; ++i) {
+    PTXBENCH_TRY(required(workloads[i], "workloads[" + std::to_string(i) + "]"));
+    request.workloads.push_back(unwrap<WorkloadImpl>(workloads[i])->workload);
+  }
+  PTXBENCH_TRY_ASSIGN(request.options, options_of(options_json, options_len));
+  request.solution = unwrap<SolutionImpl>(solution)->solution;
+  if (judging != nullptr) {
+    const JudgingImpl& own = *unwrap<JudgingImpl>(judging);
+    request.judging = own.judging;
+    request.options.before_timing = own.before_timing;
+    request.options.after_timing = own.after_timing;
+  }
+  return request;
+}
+
+EvaluationImpl* make_evaluation(Evaluation evaluation) {
+  std::string json = to_json(evaluation);
+  return new EvaluationImpl{std::move(evaluation), std::move(json)};
+}
+
+}  // namespace ptxbench::capi
 
 extern "C" {
 
@@ -84,21 +114,12 @@ ptxbench_status ptxbench_evaluate(ptxbench_evaluation** out, ptxbench_context* c
     PTXBENCH_TRY(required(out, "out"));
     *out = nullptr;
     PTXBENCH_TRY(required(ctx, "ctx"));
-    PTXBENCH_TRY(required(solution, "solution"));
-    PTXBENCH_TRY(required(workloads, "workloads"));
-    std::vector<Workload> list;
-    for (std::size_t i = 0; i < workload_count; ++i) {
-      PTXBENCH_TRY(required(workloads[i], "workloads[" + std::to_string(i) + "]"));
-      list.push_back(unwrap<WorkloadImpl>(workloads[i])->workload);
-    }
-    PTXBENCH_TRY_ASSIGN(const EvaluateOptions options, options_of(options_json, options_len));
-    const Judging judged_by = judging != nullptr ? unwrap<JudgingImpl>(judging)->judging : Judging{};
+    PTXBENCH_TRY_ASSIGN(const EvaluateRequest request,
+                        request_of(solution, workloads, workload_count, judging, options_json, options_len));
     const std::shared_ptr<Context> context = unwrap<ContextImpl>(ctx)->context;
-    const std::shared_ptr<const Solution> candidate = unwrap<SolutionImpl>(solution)->solution;
-    PTXBENCH_TRY_ASSIGN(Evaluation evaluation,
-                        evaluate(*context, *candidate, list, judged_by, options, token_of(cancel)));
-    std::string json = to_json(evaluation);
-    *out = reinterpret_cast<ptxbench_evaluation*>(new EvaluationImpl{std::move(evaluation), std::move(json)});
+    PTXBENCH_TRY_ASSIGN(Evaluation evaluation, evaluate(*context, *request.solution, request.workloads, request.judging,
+                                                        request.options, token_of(cancel)));
+    *out = reinterpret_cast<ptxbench_evaluation*>(make_evaluation(std::move(evaluation)));
     return {};
   });
 }

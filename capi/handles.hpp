@@ -5,6 +5,7 @@
 #include <ptxbench/ptxbench.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -36,6 +37,10 @@ struct CompiledImpl {
 };
 struct JudgingImpl {
   Judging judging;
+  std::function<void()> before_timing, after_timing;
+};
+struct JobImpl {
+  std::unique_ptr<Job> job;
 };
 struct EvaluationImpl {
   Evaluation evaluation;
@@ -73,6 +78,13 @@ ptxbench_status guard(ptxbench_error** err, Body&& body) noexcept {
     return report(make_error(ErrorCode::internal, "an unknown exception"), err);
   }
 }
+
+// What ptxbench_evaluate and its like are given, with shares of what the handles hold: any of them may be freed meanwhile.
+Result<EvaluateRequest> request_of(const ptxbench_solution* solution, const ptxbench_workload* const* workloads,
+                                   std::size_t workload_count, const ptxbench_judging* judging, const char* options_json,
+                                   std::size_t options_len);
+EvaluationImpl* make_evaluation(Evaluation evaluation);
+CancelToken token_of(const ptxbench_cancel* cancel);
 
 // Text given as pointer and length.
 Result<std::string_view> text(const char* data, std::size_t length, std::string_view what);

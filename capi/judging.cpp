@@ -184,6 +184,34 @@ ptxbench_status ptxbench_judging_set_comparison(ptxbench_judging* judging, const
   return status;
 }
 
+ptxbench_status ptxbench_judging_set_timing_hooks(ptxbench_judging* judging, const ptxbench_timing_hooks* hooks,
+                                                  ptxbench_error** err) {
+  const ptxbench_status status = guard(err, [&]() -> Result<void> {
+    PTXBENCH_TRY(required(judging, "judging"));
+    PTXBENCH_TRY_ASSIGN(const ptxbench_timing_hooks copy, known(hooks, "hooks"));
+    // Whatever may throw comes before the userdata is taken over.
+    JudgingImpl& own = *unwrap<JudgingImpl>(judging);
+    struct Holder {
+      ptxbench_timing_hooks hooks;
+      std::unique_ptr<UserData> userdata;
+    };
+    auto holder = std::make_shared<Holder>();
+    std::function<void()> before = [holder] {
+      if (holder->hooks.before != nullptr) holder->hooks.before(holder->hooks.userdata);
+    };
+    std::function<void()> after = [holder] {
+      if (holder->hooks.after != nullptr) holder->hooks.after(holder->hooks.userdata);
+    };
+    holder->hooks = copy;
+    holder->userdata = std::make_unique<UserData>(copy.userdata, copy.destroy);
+    own.before_timing = std::move(before);
+    own.after_timing = std::move(after);
+    return {};
+  });
+  destroy_if_failed(hooks, status);
+  return status;
+}
+
 ptxbench_status ptxbench_judging_set_tolerance(ptxbench_judging* judging, const char* output, double atol, double rtol,
                                                ptxbench_error** err) {
   return guard(err, [&]() -> Result<void> {

@@ -36,12 +36,16 @@ struct ContextOptions {
   std::string cuda_home;
   /// Where compiled candidates are kept: nothing = the user's cache folder, "" = nowhere.
   std::optional<std::string> cache_dir;
+  /// Where processes take turns in timing on a GPU, a lock file for each: nothing = one folder for the whole machine
+  /// (/tmp/ptxbench-locks), "" = they take no turns.
+  std::optional<std::string> lock_dir;
+  std::uint64_t compile_memory_bytes = std::uint64_t{4} << 30;  ///< of a compile worker, beyond what it starts with
   LogFn log;
   int compile_workers = 0;  ///< most at a time; 0: by the number of cores
 };
 
-/// Holds the workers, the choice of device and the cache. Made once, used from many threads at once; GPU
-/// measurements take a lock of their own, so timings never overlap. The last reference ends the workers.
+/// Holds the workers, the choice of device and the cache. Made once, used from many threads at once; timings take a lock
+/// of their own, between processes too, so that they never overlap on a GPU. The last reference ends the workers.
 class Context {
  public:
   static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
@@ -95,6 +99,16 @@ struct Judging {
 /// On which workloads of a request executed instructions are counted.
 enum class CountScope : std::uint8_t { first, all };
 
+/// What a candidate may take. More is COMPILE_ERROR, with a finding that names the limit, the value and what is allowed. Beside
+/// them: `compile_deadline_ns`, `run_deadline_ns`, `memory_budget_bytes`, and ContextOptions::compile_memory_bytes.
+struct CandidateLimits {
+  std::uint64_t source_bytes = std::uint64_t{16} << 20;  ///< all its files together: `source_limit`
+  std::uint64_t steps = 512;                             ///< operations of one run, repeats counted, at most 512: `plan_limit`
+  std::uint64_t grid_ctas = 2'147'483'647;               ///< CTAs of one launch: `grid_limit`
+  std::optional<std::uint64_t> workspace_bytes;          ///< all together; nothing: what fits: `workspace_limit`
+  std::uint64_t global_bytes = std::uint64_t{4} << 20;   ///< `__device__` and `__constant__` variables: `globals_limit`
+};
+
 struct EvaluateOptions {
   bool verify = true, time = true, count = true;  ///< compiling is always done; time needs verify
   CountScope count_workloads = CountScope::first;
@@ -107,6 +121,7 @@ struct EvaluateOptions {
   std::string protocol{kRigorous};                ///< or kPublished (docs/timing.md)
   std::optional<std::uint64_t> seed;              ///< nothing: random, and in the verdict
   std::optional<std::uint64_t> memory_budget_bytes;  ///< of tensors and workspaces; nothing: the device's
+  CandidateLimits limits;
   std::uint64_t compile_deadline_ns = 60'000'000'000;
   std::optional<std::uint64_t> run_deadline_ns;    ///< of one run of the candidate; nothing: 10 s on a GPU, 300 s emulated
   /// On an emulator: how many further schedules a candidate with asynchronous operations is run under (the first is
@@ -154,6 +169,7 @@ struct CompiledCandidate {
   std::optional<BoundPlan> bound;      ///< nothing if binding failed
   Compiled compiled;                   ///< modules, if ok
   std::vector<ModuleInfo> modules;     ///< as resolve_plan wants them, read from the cubins
+  std::uint64_t workspace_bytes = 0;   ///< of all workspaces together, where the plan could be resolved
 };
 
 /// Binds and compiles, no more. A bad candidate is not an Error: `verdict.status` says COMPILE_ERROR.
@@ -161,7 +177,8 @@ Result<CompiledCandidate> compile_candidate(Context& context, const Solution& so
                                             const EvaluateOptions& options, const CancelToken& cancel = {});
 
 /// Judges @p solution on each of @p workloads. A bad candidate is not an Error; an Error says that the
-/// environment or the request is at fault. Thread-safe; may be called from many threads at once.
+/// environment or the request is at fault: a workload whose tensors and reference do not fit on the device is no_memory (rule
+/// memory). Thread-safe; may be called from many threads at once.
 Result<Evaluation> evaluate(Context& context, const Solution& solution, std::span<const Workload> workloads,
                             const Judging& judging, const EvaluateOptions& options,
                             const CancelToken& cancel = {});

@@ -61,6 +61,7 @@ typedef struct ptxbench_compiled ptxbench_compiled;     /**< immutable: modules,
 typedef struct ptxbench_judging ptxbench_judging;       /**< what the host brings: inputs, reference, ... */
 typedef struct ptxbench_evaluation ptxbench_evaluation; /**< immutable: verdicts over workloads */
 typedef struct ptxbench_cancel ptxbench_cancel;         /**< thread-safe flag */
+typedef struct ptxbench_job ptxbench_job;               /**< an evaluation under way */
 
 /* ---- library ---- */
 
@@ -91,7 +92,8 @@ PTXBENCH_API void ptxbench_error_free(ptxbench_error *err);
 
 /* ---- context ---- */
 
-/** Receives progress and log lines. Called on a thread that is inside a ptxbench call, possibly on two at once.
+/** Receives progress and log lines. Called on a thread that is inside a ptxbench call, or on the library's own where jobs or
+ * lists of requests are under way, possibly on two at once.
  * @param level 0 debug, 1 info, 2 warning, 3 error. @param text not NUL-terminated. */
 typedef void (*ptxbench_log_fn)(void *userdata, int32_t level, const char *text, size_t len);
 
@@ -108,6 +110,9 @@ typedef struct ptxbench_context_options {
   void *log_userdata;
   uint32_t compile_workers; /**< 0: by the number of cores */
   uint32_t reserved0;       /**< 0 */
+  const char *lock_dir;     /**< where processes take turns in timing on a GPU; NULL: one folder for the whole machine
+                                 (/tmp/ptxbench-locks); "": they take no turns; copied */
+  uint64_t compile_memory_bytes; /**< of a compile worker, beyond what it starts with; 0: 4 GiB */
 } ptxbench_context_options;
 
 /** Sets every field of @p opts to its default. @param struct_size sizeof(*opts). @since 0.1 */
@@ -119,7 +124,8 @@ PTXBENCH_API void ptxbench_context_options_init(ptxbench_context_options *opts, 
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_context_create(ptxbench_context **out,
                                                                         const ptxbench_context_options *opts,
                                                                         ptxbench_error **err);
-/** Frees a context; its workers end when no call uses them any more. NULL is fine. @since 0.1 */
+/** Frees a context; its workers end when no call and no job uses them any more: jobs that are under way go on.
+ * NULL is fine. @since 0.1 */
 PTXBENCH_API void ptxbench_context_free(ptxbench_context *ctx);
 
 /** Makes a cancel flag. @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_NO_MEMORY. @since 0.1 */
@@ -181,9 +187,10 @@ PTXBENCH_API void ptxbench_compiled_free(ptxbench_compiled *compiled);
 
 /* ---- what the host brings: each part left out takes its default ---- */
 
-/* Callbacks run on the thread that is inside ptxbench_evaluate, one at a time. They must not throw nor longjmp, and may
- * call anything but ptxbench_evaluate on the context that calls them (PTXBENCH_E_STATE) and functions on the same judging. A non-zero return ends the evaluation with PTXBENCH_E_CALLBACK and is
- * kept in ptxbench_error_user_code. Tensors are host memory, dense and row-major, in the definition's order; scalar
+/* Callbacks run on the thread that is inside ptxbench_evaluate or ptxbench_evaluate_many, one at a time; those of all jobs of
+ * a context on one thread of the library. They must not throw nor longjmp, and may call anything but ptxbench_evaluate,
+ * ptxbench_evaluate_many and ptxbench_job_wait on the context that calls them (PTXBENCH_E_STATE) and functions on the same
+ * judging. A non-zero return ends the evaluation with PTXBENCH_E_CALLBACK and is kept in ptxbench_error_user_code. Tensors are host memory, dense and row-major, in the definition's order; scalar
  * inputs are left out. `destroy` may be NULL and is called exactly once, when the last user of the judging is gone, also
  * when the setter that was given it fails. */
 
@@ -217,6 +224,15 @@ typedef struct ptxbench_comparison {
   void (*destroy)(void *userdata);
 } ptxbench_comparison;
 
+/** For a host that shares the GPU. */
+typedef struct ptxbench_timing_hooks {
+  size_t struct_size; /**< sizeof(ptxbench_timing_hooks) */
+  void *userdata;
+  void (*before)(void *userdata); /**< before the first timed run of a workload; may be NULL */
+  void (*after)(void *userdata);  /**< after the last one, whenever `before` was called; may be NULL */
+  void (*destroy)(void *userdata);
+} ptxbench_timing_hooks;
+
 /** Makes a judging with all defaults: random inputs, the native reference, the vendor library's kernel as baseline,
  * comparison by model error. Set it up on one thread, then share it.
  * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_NO_MEMORY. @since 0.1 */
@@ -233,6 +249,10 @@ PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference(p
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_comparison(ptxbench_judging *judging,
                                                                                 const ptxbench_comparison *comparison,
                                                                                 ptxbench_error **err);
+/** Sets what is called around timing; the struct is copied. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_timing_hooks(ptxbench_judging *judging,
+                                                                                  const ptxbench_timing_hooks *hooks,
+                                                                                  ptxbench_error **err);
 /** Compares by tolerance: |got - expected| <= atol + rtol * |expected|, every element.
  * @param output name of an output; NULL: all of them. @since 0.1 */
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_tolerance(ptxbench_judging *judging,
@@ -285,6 +305,71 @@ PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status
 ptxbench_evaluate(ptxbench_evaluation **out, ptxbench_context *ctx, const ptxbench_solution *solution,
                   const ptxbench_workload *const *workloads, size_t workload_count, const ptxbench_judging *judging,
                   const char *options_json, size_t options_len, ptxbench_cancel *cancel, ptxbench_error **err);
+
+/** One of many evaluations: what ptxbench_evaluate takes. */
+typedef struct ptxbench_request {
+  size_t struct_size; /**< sizeof(ptxbench_request) */
+  const ptxbench_solution *solution;
+  const ptxbench_workload *const *workloads;
+  size_t workload_count;
+  const ptxbench_judging *judging; /**< NULL: all defaults */
+  const char *options_json;        /**< NULL: defaults */
+  size_t options_len;
+} ptxbench_request;
+
+/** Judges many requests and keeps the device busy: candidates are compiled ahead, in parallel and a bounded number of them,
+ * while the device measures one after another.
+ * @param out array of @p count; receives the evaluations, in order; NULL where a request ended with an error.
+ * @param errors array of @p count, or NULL; receives each request's own error, NULL where there is none. Free each.
+ * @param requests array of @p count pointers. @param cancel ends all of them; may be NULL.
+ * @return PTXBENCH_OK where the requests were dealt with, each in its own way; PTXBENCH_E_INVALID_ARGUMENT,
+ * PTXBENCH_E_UNSUPPORTED (a newer header's field is set), PTXBENCH_E_NO_MEMORY, and then every output is NULL. Blocks;
+ * any thread, many at once. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status
+ptxbench_evaluate_many(ptxbench_evaluation **out, ptxbench_error **errors, ptxbench_context *ctx,
+                       const ptxbench_request *const *requests, size_t count, ptxbench_cancel *cancel, ptxbench_error **err);
+
+/* ---- the same without blocking: start, then poll the descriptor or wait, then take ---- */
+
+/** Where a job is. */
+typedef int32_t ptxbench_job_state;
+enum {
+  PTXBENCH_JOB_QUEUED = 0,   /**< nothing has been done for it */
+  PTXBENCH_JOB_RUNNING = 1,  /**< it is being compiled or measured, or waits between the two */
+  PTXBENCH_JOB_FINISHED = 2, /**< ptxbench_job_take has its result */
+  PTXBENCH_JOB_TAKEN = 3     /**< it has been taken */
+};
+
+/** Starts an evaluation and does not wait for it. Many may be under way on one context; they begin in the order of starting.
+ * The job keeps what it needs: context, documents and judging may be freed at once. Parameters as for ptxbench_evaluate.
+ * @return PTXBENCH_OK, PTXBENCH_E_INVALID_ARGUMENT, PTXBENCH_E_PARSE (options), PTXBENCH_E_UNSUPPORTED (nothing computes what
+ * is expected), PTXBENCH_E_IO (no descriptor left), PTXBENCH_E_NO_MEMORY. Any thread, many at once. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status
+ptxbench_job_start(ptxbench_job **out, ptxbench_context *ctx, const ptxbench_solution *solution,
+                   const ptxbench_workload *const *workloads, size_t workload_count, const ptxbench_judging *judging,
+                   const char *options_json, size_t options_len, ptxbench_error **err);
+/** A descriptor that becomes readable when the job has finished and stays so, for poll, select, epoll. It is the job's: do
+ * not read from it nor close it. -1 for NULL. Any thread. @since 0.1 */
+PTXBENCH_API int ptxbench_job_fd(const ptxbench_job *job);
+/** Where the job is; PTXBENCH_JOB_TAKEN for NULL. Any thread. @since 0.1 */
+PTXBENCH_API ptxbench_job_state ptxbench_job_poll(const ptxbench_job *job);
+/** Waits until the job has finished. @param timeout_ns at most so long; UINT64_MAX: without an end.
+ * @return PTXBENCH_OK: it has; PTXBENCH_E_BUSY: not yet; PTXBENCH_E_INVALID_ARGUMENT; PTXBENCH_E_STATE in a callback of a job
+ * of the same context, where waiting would never end. Any thread, many at once. @since 0.1 */
+PTXBENCH_API ptxbench_status ptxbench_job_wait(const ptxbench_job *job, uint64_t timeout_ns);
+/** Takes the result, once.
+ * @return PTXBENCH_OK, PTXBENCH_E_BUSY where it has not finished, PTXBENCH_E_STATE where it has been taken, else what
+ * ptxbench_evaluate would have returned: PTXBENCH_E_CANCELLED, PTXBENCH_E_CALLBACK, ... Any thread. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_job_take(ptxbench_evaluation **out, ptxbench_job *job,
+                                                                  ptxbench_error **err);
+/** Ends the job with PTXBENCH_E_CANCELLED, unless it has finished. Does not wait; within 100 ms its worker is killed. NULL is
+ * fine. Any thread. @since 0.1 */
+PTXBENCH_API void ptxbench_job_cancel(ptxbench_job *job);
+/** Frees a job; NULL is fine. One that has not finished is cancelled, and this waits for its end (within 100 ms, or as long as a
+ * callback of it still runs): afterwards none of its callbacks is called. In a callback of a job of the same context it does
+ * not wait. Any thread, when no other is in a call on it. @since 0.1 */
+PTXBENCH_API void ptxbench_job_free(ptxbench_job *job);
+
 /** Status over all workloads. @since 0.1 */
 PTXBENCH_API ptxbench_verdict_status ptxbench_evaluation_status(const ptxbench_evaluation *evaluation);
 /** Number of verdicts: one a workload, in the order given. @since 0.1 */

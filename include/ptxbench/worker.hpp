@@ -21,6 +21,8 @@ struct WorkerOptions {
   std::string worker_path;          ///< empty: beside the library or executable, else the installed path
   int compile_workers = 0;          ///< most at a time; 0: by the number of cores
   std::uint64_t memory_limit_bytes = std::uint64_t{4} << 30;  ///< address space of a compile worker, beyond its start
+  /// Where processes take turns in timing on a GPU: a file for each GPU. Empty: they do not.
+  std::string lock_dir;
   LogFn log;
 };
 
@@ -37,14 +39,17 @@ class Workers {
   /// Starts the device worker for @p device ("auto": the first GPU; "cuda:0", "cuda:GPU-<uuid>", "emulator:h200" and the
   /// other names that parse_emulator_name reads) if there is none, and asks it what it runs on. Errors: no_device,
   /// toolkit, worker; invalid_argument, not_found, unsupported for an emulator's name.
-  virtual Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) = 0;
+  virtual Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home,
+                                         const CancelToken& cancel = {}) = 0;
 
   /// Runs a verify job on an opened device (its DeviceInfo::id). Jobs on one device run one at a time. A worker
   /// that dies or hangs while the candidate runs is evidence (a fault), and is replaced; one that dies before or
-  /// after is ErrorCode::worker. @p callbacks are called on this thread.
+  /// after is ErrorCode::worker. After a fault the replacement tests the device before anything else runs on it: where it
+  /// fails, that is ErrorCode::driver (rule device_sick), and so is the job whose fault may have been the device's.
+  /// @p callbacks are called on this thread.
   virtual Result<VerifyEvidence> verify(const std::string& device_id, const VerifyJob& job,
                                         HostCallbacks& callbacks, const CancelToken& cancel) = 0;
-  /// The same for a time job. @p hooks run on this thread before the first and after the last timed run.
+  /// The same for a time job, while no other process times on this GPU. @p hooks run on this thread before the first and after the last timed run.
   struct TimeHooks {
     std::function<void()> before, after;
   };

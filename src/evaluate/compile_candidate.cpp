@@ -1,5 +1,7 @@
 // The first stages of a judgement, which need no device: parse the plan, bind it, compile, and check against the
 // compiled code whatever can be known before a launch.
+#include "evaluate/context.hpp"
+#include "evaluate/limits.hpp"
 #include "evaluate/module_info.hpp"
 #include "plan/occupancy.hpp"
 #include "core/guard.hpp"
@@ -31,14 +33,18 @@ bool environment_fault(const Error& error) {
   }
 }
 
-void refuse(Verdict& verdict, const Error& error, std::string_view fallback_rule) {
+void refuse(Verdict& verdict, Finding finding) {
   verdict.outcome = Outcome::judged;
   verdict.status = Status::compile_error;
+  verdict.findings.push_back(std::move(finding));
+}
+
+void refuse(Verdict& verdict, const Error& error, std::string_view fallback_rule) {
   Finding finding;
   finding.code = error.rule.empty() ? std::string(fallback_rule) : error.rule;
   finding.severity = Severity::error;
   finding.message = error.to_string();
-  verdict.findings.push_back(std::move(finding));
+  refuse(verdict, std::move(finding));
 }
 
 Result<const SourceFile*> plan_text(const Solution& solution) {
@@ -55,9 +61,9 @@ Result<const SourceFile*> plan_text(const Solution& solution) {
   return file;
 }
 
-Result<DeviceLimits> limits_of(Context& context, const std::string& arch) {
+Result<DeviceLimits> limits_of(Context& context, const std::string& arch, const CancelToken& cancel) {
   if (context.options().device != "none") {
-    Result<DeviceInfo> device = context.device();
+    Result<DeviceInfo> device = ContextImpl::of(context).device(cancel);
     if (device && device->arch == arch) return device->limits;
   }
   return profile_for_arch(arch);
@@ -65,10 +71,10 @@ Result<DeviceLimits> limits_of(Context& context, const std::string& arch) {
 
 // What to compile for: what was asked for, else what the device is, else sm_90a (no device, or one that nothing can be compiled
 // for: the verdict then says that it was not run, and why).
-Result<std::string> arch_of(Context& context, const EvaluateOptions& options) {
+Result<std::string> arch_of(Context& context, const EvaluateOptions& options, const CancelToken& cancel) {
   if (!options.arch.empty()) return options.arch;
   if (context.options().device != "none") {
-    const Result<DeviceInfo> device = context.device();
+    const Result<DeviceInfo> device = ContextImpl::of(context).device(cancel);
     if (device && find_architecture(device->arch)) return device->arch;
     if (!device && device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit)
       return device.error();
@@ -125,11 +131,11 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
   verdict.provenance.protocol = options.protocol;
   const Clock::time_point bind_start = Clock::now();
 
-  PTXBENCH_TRY_ASSIGN(const std::string arch, arch_of(context, options));
+  PTXBENCH_TRY_ASSIGN(const std::string arch, arch_of(context, options, cancel));
   PTXBENCH_TRY(find_architecture(arch));
   verdict.compile.arch = arch;
   PTXBENCH_TRY_ASSIGN(BindOptions bind, [&]() -> Result<BindOptions> {
-    PTXBENCH_TRY_ASSIGN(DeviceLimits limits, limits_of(context, arch));
+    PTXBENCH_TRY_ASSIGN(DeviceLimits limits, limits_of(context, arch, cancel));
     if (options.memory_budget_bytes) limits.memory_bytes = std::min(limits.memory_bytes, *options.memory_budget_bytes);
     return BindOptions{std::move(limits), options.constants};
   }());
@@ -143,6 +149,15 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
     refuse(verdict, error, rule);
     return std::move(out);
   };
+  const auto exceeded = [&](Finding finding) -> Result<CompiledCandidate> {
+    if (verdict.compile.state != Availability::measured) {
+      verdict.compile.state = Availability::unavailable;
+      verdict.compile.reason = "the candidate was refused before compiling";
+    }
+    refuse(verdict, std::move(finding));
+    return std::move(out);
+  };
+  if (std::optional<Finding> finding = check_sources(solution, options.limits)) return exceeded(std::move(*finding));
   const Result<const SourceFile*> text = plan_text(solution);
   if (!text) return refused(text.error(), "plan_invalid");
   const Result<LaunchPlan> plan = LaunchPlan::parse((*text)->content, "launch.json");
@@ -207,11 +222,14 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
     PTXBENCH_TRY_ASSIGN(std::vector<StaticFamily> families, static_families(module));
     block.static_families.insert(block.static_families.end(), families.begin(), families.end());
   }
+  if (std::optional<Finding> finding = check_globals(out.modules, options.limits)) return exceeded(std::move(*finding));
   if (!every_module_read) return out;  // only the driver can assemble it: the device worker does the rest
 
   const DeviceQueries queries = static_queries(bind.limits, out.modules);
   const Result<ResolvedPlan> resolved = resolve_plan(*out.bound, out.modules, scalars_or_ones(workload), queries);
   if (!resolved) return refused(resolved.error(), "launch_rule");
+  out.workspace_bytes = workspace_bytes(*resolved);
+  if (std::optional<Finding> finding = check_plan(*resolved, options.limits)) return exceeded(std::move(*finding));
   verdict.findings.insert(verdict.findings.end(), resolved->findings.begin(), resolved->findings.end());
   verdict.resolved_plan = resolved->evidence;
   name_kernels(*resolved, block);

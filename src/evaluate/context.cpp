@@ -2,10 +2,12 @@
 
 #include "core/guard.hpp"
 #include "evaluate/pipeline.hpp"
+#include "worker/gpu_lock.hpp"
 
 #include <ptxbench/emulator.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -21,6 +23,8 @@ std::string default_cache_dir() {
     return std::string(home) + "/.cache/ptxbench";
   return {};
 }
+
+constexpr std::uint64_t kLeastCompileMemory = std::uint64_t{64} << 20;
 
 // As many as there are compile workers: each thread waits for one.
 int compile_threads(const ContextOptions& options) {
@@ -56,16 +60,18 @@ std::shared_ptr<Lane> ContextImpl::job_lane() {
 
 bool no_gpu(const Error& error) noexcept { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
 
-Result<DeviceInfo> ContextImpl::device() {
-  const std::lock_guard lock(device_mutex_);
+Result<DeviceInfo> ContextImpl::device(const CancelToken& cancel) {
+  std::unique_lock lock(device_mutex_, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(10)))
+    if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled while the device was opened");
   if (device_ && device_->has_value()) return *device_;
   if (options_.device == "none") return make_error(ErrorCode::no_device, "none was asked for (device \"none\")");
   // That there is no device is remembered too: looking costs a process. Other errors may pass.
   if (device_ && device_->error().code == ErrorCode::no_device) return *device_;
-  device_ = workers_->open_device(options_.device, options_.cuda_home);
+  device_ = workers_->open_device(options_.device, options_.cuda_home, cancel);
   if (options_.device == "auto" && !device_->has_value() && no_gpu(device_->error())) {
     if (options_.log) options_.log(LogLevel::info, "no GPU (" + device_->error().to_string() + "): candidates run on the emulator");
-    device_ = workers_->open_device(std::string(kDefaultEmulator), options_.cuda_home);
+    device_ = workers_->open_device(std::string(kDefaultEmulator), options_.cuda_home, cancel);
   }
   return *device_;
 }
@@ -85,6 +91,20 @@ Result<std::vector<std::uint8_t>> ContextImpl::judge_cubin(const std::string& ar
   return judge_cubins_.emplace(arch, std::move(compiled.modules[0].cubin)).first->second;
 }
 
+ContextImpl::Modules ContextImpl::kept_modules(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, modules] : modules_)
+    if (name == key) return modules;
+  return nullptr;
+}
+
+void ContextImpl::keep_modules(const std::string& key, Modules modules) {
+  constexpr std::size_t kMost = 32;
+  const std::lock_guard lock(mutex_);
+  if (modules_.size() == kMost) modules_.pop_front();
+  modules_.emplace_back(key, std::move(modules));
+}
+
 std::optional<double> ContextImpl::noise_floor(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto found = noise_floors_.find(key);
@@ -100,6 +120,9 @@ void ContextImpl::keep_noise_floor(const std::string& key, double value) {
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
   return guarded([&]() -> Result<std::shared_ptr<Context>> {
     ContextOptions own = options;
+    if (own.compile_memory_bytes < kLeastCompileMemory)
+      return make_error(ErrorCode::invalid_argument, "compile_memory_bytes is " + std::to_string(own.compile_memory_bytes) +
+                                                         "; a compiler needs at least " + std::to_string(kLeastCompileMemory));
     if (!own.cache_dir) own.cache_dir = default_cache_dir();
     // A name that no emulator has is said now; the device itself is opened in a worker.
     if (is_emulator_name(own.device)) {
@@ -109,6 +132,8 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
     WorkerOptions worker_options;
     worker_options.worker_path = own.worker_path;
     worker_options.compile_workers = own.compile_workers;
+    worker_options.memory_limit_bytes = own.compile_memory_bytes;
+    worker_options.lock_dir = own.lock_dir.value_or(kDefaultLockDir);
     worker_options.log = own.log;
     PTXBENCH_TRY_ASSIGN(std::shared_ptr<Workers> workers, Workers::create(worker_options));
     return std::shared_ptr<Context>(std::make_shared<ContextImpl>(std::move(own), std::move(workers)));

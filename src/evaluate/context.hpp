@@ -5,11 +5,13 @@
 
 #include <ptxbench/evaluate.hpp>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ptxbench {
@@ -28,7 +30,8 @@ class ContextImpl final : public Context {
 
   const ContextOptions& options() const override { return options_; }
   Workers& workers() override { return *workers_; }
-  Result<DeviceInfo> device() override;
+  Result<DeviceInfo> device() override { return device(CancelToken{}); }
+  Result<DeviceInfo> device(const CancelToken& cancel);
 
   // The judge's own device code for `arch`, compiled once (by two threads at first, perhaps).
   Result<std::vector<std::uint8_t>> judge_cubin(const std::string& arch, const CancelToken& cancel);
@@ -36,6 +39,11 @@ class ContextImpl final : public Context {
   // The noise floor of a (device, workload, protocol, baseline), measured once and kept.
   std::optional<double> noise_floor(const std::string& key);
   void keep_noise_floor(const std::string& key, double value);
+
+  // Compiled solutions in the part of reference or baseline, the last few. Null: not there.
+  using Modules = std::shared_ptr<const std::vector<CompiledModule>>;
+  Modules kept_modules(const std::string& key);
+  void keep_modules(const std::string& key, Modules modules);
 
   // Threads in which candidates are compiled ahead.
   ThreadGroup& compilers() { return compilers_; }
@@ -52,11 +60,12 @@ class ContextImpl final : public Context {
  private:
   const ContextOptions options_;
   const std::shared_ptr<Workers> workers_;
-  std::mutex device_mutex_;  // held while a device worker starts
+  std::timed_mutex device_mutex_;  // held while a device worker starts
   std::optional<Result<DeviceInfo>> device_;
   std::mutex mutex_;  // of what follows; never held over a call
   std::map<std::string, std::vector<std::uint8_t>> judge_cubins_;
   std::map<std::string, double> noise_floors_;
+  std::deque<std::pair<std::string, Modules>> modules_;  // oldest first
   std::shared_ptr<Lane> job_lane_;
   ThreadGroup compilers_;    // these go first
   ThreadGroup measurer_{1};

@@ -4,6 +4,7 @@
 #include "evaluate/stored.hpp"
 
 #include "evaluate/check.hpp"
+#include "evaluate/memory.hpp"
 #include "core/guard.hpp"
 
 #include "core/hash.hpp"
@@ -34,6 +35,11 @@ std::string content_hash(const Solution& solution) {
   hasher.field(solution.definition).field(solution.spec.language).field(solution.spec.entry_point);
   for (const SourceFile& file : solution.sources) hasher.field(file.path).field(file.content);
   return std::move(hasher).hex();
+}
+
+void add_constants(Hasher& hasher, const std::vector<std::pair<std::string, PlanNumber>>& constants) {
+  for (const auto& [name, value] : constants)
+    hasher.field(name).field(std::visit([](auto v) { return std::to_string(v); }, value));
 }
 
 void not_run(Verdict& verdict, const EvaluateOptions& options, std::string reason) {
@@ -172,8 +178,7 @@ std::string noise_key(const DeviceInfo& device, const Workload& workload, const 
   hasher.field(baseline_kind_name(job.baseline.kind));
   if (job.baseline.solution) {
     hasher.field(content_hash(job.baseline.solution->solution));
-    for (const auto& [name, value] : job.baseline.solution->constants)
-      hasher.field(name).field(std::visit([](auto v) { return std::to_string(v); }, value));
+    add_constants(hasher, job.baseline.solution->constants);
   }
   return std::move(hasher).hex();
 }
@@ -248,6 +253,14 @@ InputKind Stages::inputs() const { return judging.inputs ? InputKind::callback :
 Result<Candidate> Stages::other(const SolutionChoice& choice, std::string_view part) const {
   EvaluateOptions own = options;
   own.constants = choice.constants;
+  own.limits = {};  // they are the candidate's
+  // Every candidate of a list is held against the same one: it is compiled once.
+  Hasher hasher;
+  hasher.field(content_hash(*choice.solution)).field(to_json(*workload.definition)).field(to_json(workload)).field(options.arch);
+  add_constants(hasher, choice.constants);
+  for (const SourceFile& header : options.headers) hasher.field(header.path).field(header.content);
+  const std::string key = std::move(hasher).hex();
+  if (const auto kept = context.kept_modules(key)) return Candidate{*choice.solution, choice.constants, *kept};
   PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
                       compile_candidate(context, *choice.solution, workload, own, cancel));
   if (compiled.verdict.status || compiled.verdict.outcome == Outcome::not_applicable) {
@@ -259,6 +272,7 @@ Result<Candidate> Stages::other(const SolutionChoice& choice, std::string_view p
     return make_error(ErrorCode::invalid_argument,
                       "the " + std::string(part) + " solution " + choice.solution->name + " cannot be used: " + why);
   }
+  context.keep_modules(key, std::make_shared<const std::vector<CompiledModule>>(compiled.compiled.modules));
   return Candidate{*choice.solution, choice.constants, std::move(compiled.compiled.modules)};
 }
 
@@ -294,6 +308,15 @@ LocalCallbacks Stages::callbacks() const {
 
 Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
+  MemoryNeed need;
+  if (options.verify) {
+    // What the workload itself needs comes first: it is no candidate's fault.
+    const Result<DeviceInfo> fits_on = stages.context.device(stages.cancel);
+    if (fits_on) {
+      PTXBENCH_TRY_ASSIGN(need, memory_need(stages.workload, stages.judging));
+      PTXBENCH_TRY(check_memory(need, *fits_on, options));
+    }
+  }
   PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled,
                       compile_candidate(stages.context, solution, stages.workload, options, stages.cancel));
   Prepared out;
@@ -309,7 +332,7 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
     not_run(verdict, options, "verification was not requested");
     return out;
   }
-  const Result<DeviceInfo> device = stages.context.device();
+  const Result<DeviceInfo> device = stages.context.device(stages.cancel);
   if (!device) {
     // Only the absence of a device is a fact about the machine that a verdict can state; anything else is an Error.
     if (device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit) return device.error();
@@ -319,6 +342,13 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
   if (device->arch != verdict.compile.arch) {
     not_run(verdict, options, "it was compiled for " + verdict.compile.arch + ", and " + device->id + " (" + device->name +
                                   ") is " + device->arch);
+    return out;
+  }
+  if (std::optional<Finding> finding = check_workspaces(need, compiled.workspace_bytes, *device)) {
+    verdict.outcome = Outcome::judged;
+    verdict.status = Status::compile_error;
+    verdict.findings.push_back(std::move(*finding));
+    close_blocks(stages, verdict, "the candidate's workspaces do not fit");
     return out;
   }
   out.closed = false;
@@ -366,7 +396,7 @@ bool counts(const EvaluateOptions& options, std::size_t index) noexcept {
 namespace {
 
 // Stored tensors and Python references are callbacks like a host's own.
-Judging serve(const Judging& judging, std::span<const Workload> workloads) {
+Judging serve(const Judging& judging, std::span<const Workload> workloads, const CancelToken& cancel) {
   Judging served = judging;
   if (served.inputs == nullptr && std::any_of(workloads.begin(), workloads.end(), has_stored_inputs))
     served.inputs = make_stored_inputs(judging.data_root);
@@ -375,18 +405,18 @@ Judging serve(const Judging& judging, std::span<const Workload> workloads) {
                        !has_native_reference(*workloads[0].definition) &&
                        std::all_of(workloads.begin(), workloads.end(), has_golden_outputs));
   if (golden) served.reference = make_golden_reference(judging.data_root);
-  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python);
+  if (const auto* python = std::get_if<PythonReference>(&judging.reference)) served.reference = make_python_reference(*python, cancel);
   return served;
 }
 
 }  // namespace
 
 Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
-                               const EvaluateOptions& options) {
+                               const EvaluateOptions& options, const CancelToken& cancel) {
   PTXBENCH_TRY(check_options(options));
   PTXBENCH_TRY(check_request(solution, workloads, judging, options));
   Begun begun;
-  begun.judging = serve(judging, workloads);
+  begun.judging = serve(judging, workloads, cancel);
   begun.evaluation.solution = solution.name;
   begun.evaluation.solution_hash = content_hash(solution);
   begun.evaluation.definition = workloads[0].definition->name;
@@ -402,7 +432,7 @@ namespace {
 
 Result<Evaluation> run(Context& context, const Solution& solution, std::span<const Workload> workloads,
                        const Judging& judging, const EvaluateOptions& options, const CancelToken& cancel) {
-  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options));
+  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(solution, workloads, judging, options, cancel));
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
     const Stages stages{ContextImpl::of(context), workloads[i], begun.judging, options, cancel, begun.seed, counts(options, i)};

@@ -1,5 +1,5 @@
-// One workload of a request, judged in two halves: what needs no device and can be done ahead, and what needs its turn on
-// the device.
+// One workload of a request, judged in two halves: what needs no device and can be done ahead, and what needs
+// its turn on the device.
 #pragma once
 
 #include "evaluate/context.hpp"
@@ -53,8 +53,9 @@ struct Begun {
   Judging judging;  // the request's, with the library's own ways of serving it put in where it asks for them
   std::uint64_t seed = 0;
 };
-Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads, const Judging& judging,
-                               const EvaluateOptions& options);
+Result<Begun> begin_evaluation(const Solution& solution, std::span<const Workload> workloads,
+                               const Judging& judging, const EvaluateOptions& options,
+                               const CancelToken& cancel);
 // Whether the instructions of workload `index` are counted.
 bool counts(const EvaluateOptions& options, std::size_t index) noexcept;
 

@@ -9,7 +9,8 @@
 namespace ptxbench {
 namespace {
 
-Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context, std::span<const EvaluateRequest> requests,
+Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context,
+                                                 std::span<const EvaluateRequest> requests,
                                                  const CancelToken& cancel) {
   const auto lane = std::make_shared<Lane>(context.compilers(), context.compile_window());
   std::vector<Result<std::shared_ptr<RunningRequest>>> running;
@@ -24,7 +25,10 @@ Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context, std::span
     for (const auto& request : running)
       if (request) (*request)->cancel();
     for (const auto& request : running)
-      if (request) (*request)->wait(std::nullopt);
+      if (request) {
+        (*request)->wait(std::nullopt);
+        (*request)->drop_judging();
+      }
   };
   try {
     for (const auto& request : running)
@@ -36,8 +40,10 @@ Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context, std::span
   }
   end();
   for (const auto& request : running) {
-    if (request) results.push_back((*request)->take());
-    else results.push_back(request.error());
+    if (request)
+      results.push_back((*request)->take());
+    else
+      results.push_back(request.error());
   }
   return results;
 }
@@ -56,6 +62,7 @@ class JobImpl final : public Job {
     running_->cancel();
     if (context().is_own_thread() && running_->keep_until_finished(parts_)) return;
     running_->wait(std::nullopt);
+    running_->drop_judging();
   }
   JobImpl(const JobImpl&) = delete;
   JobImpl& operator=(const JobImpl&) = delete;
@@ -66,7 +73,9 @@ class JobImpl final : public Job {
     return guarded([&]() -> Result<bool> {
       if (running_->finished()) return true;
       if (context().is_own_thread())
-        return make_error(ErrorCode::state, "a callback may not wait for jobs of the context that calls it: it would wait for ever");
+        return make_error(
+            ErrorCode::state,
+            "a callback may not wait for jobs of the context that calls it: it would wait for ever");
       if (!timeout_ns) return running_->wait(std::nullopt);
       constexpr std::uint64_t kMostNs = std::uint64_t{1} << 60;  // so that no clock overflows
       return running_->wait(SteadyClock::now() + std::chrono::nanoseconds(std::min(*timeout_ns, kMostNs)));
@@ -86,7 +95,8 @@ class JobImpl final : public Job {
 
 }  // namespace
 
-Result<std::vector<Result<Evaluation>>> evaluate_many(Context& context, std::span<const EvaluateRequest> requests,
+Result<std::vector<Result<Evaluation>>> evaluate_many(Context& context,
+                                                      std::span<const EvaluateRequest> requests,
                                                       const CancelToken& cancel) {
   return guarded([&] { return run_many(ContextImpl::of(context), requests, cancel); });
 }

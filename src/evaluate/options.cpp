@@ -6,7 +6,9 @@
 #include <ptxbench/evaluate.hpp>
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 namespace ptxbench {
 namespace {
@@ -31,6 +33,28 @@ Result<std::uint64_t> seconds(const json::Cursor& cursor) {
   return static_cast<std::uint64_t>(std::llround(value * 1e9));
 }
 
+Result<CandidateLimits> limits_of(const json::Cursor& root) {
+  CandidateLimits limits;
+  PTXBENCH_TRY(root.only({"source_bytes", "steps", "grid_ctas", "workspace_bytes", "global_bytes"}));
+  const auto number = [&](const char* name) -> Result<std::optional<std::uint64_t>> {
+    PTXBENCH_TRY_ASSIGN(const auto found, root.get(name));
+    if (!found) return std::optional<std::uint64_t>();
+    PTXBENCH_TRY_ASSIGN(const std::int64_t value, found->as_int());
+    if (value < 0) return found->error("a limit must not be negative");
+    return std::optional<std::uint64_t>(static_cast<std::uint64_t>(value));
+  };
+  const std::initializer_list<std::pair<const char*, std::uint64_t*>> known = {{"source_bytes", &limits.source_bytes},
+                                                                              {"steps", &limits.steps},
+                                                                              {"grid_ctas", &limits.grid_ctas},
+                                                                              {"global_bytes", &limits.global_bytes}};
+  for (const auto& [name, to] : known) {
+    PTXBENCH_TRY_ASSIGN(const auto value, number(name));
+    if (value) *to = *value;
+  }
+  PTXBENCH_TRY_ASSIGN(limits.workspace_bytes, number("workspace_bytes"));
+  return limits;
+}
+
 Result<EvaluateOptions> parse(std::string_view text) {
   EvaluateOptions options;
   json::ParseOptions parse_options;
@@ -39,7 +63,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
                           "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads",
-                          "schedules", "small_sm_count", "schedule_budget_s", "target_width", "l2"}));
+                          "schedules", "small_sm_count", "schedule_budget_s", "target_width", "l2", "limits"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -99,6 +123,10 @@ Result<EvaluateOptions> parse(std::string_view text) {
     PTXBENCH_TRY_ASSIGN(const std::int64_t value, memory->as_int());
     if (value < 0) return memory->error("a memory budget must not be negative");
     options.memory_budget_bytes = static_cast<std::uint64_t>(value);
+  }
+  PTXBENCH_TRY_ASSIGN(const auto limits, root.get("limits"));
+  if (limits) {
+    PTXBENCH_TRY_ASSIGN(options.limits, limits_of(*limits));
   }
   PTXBENCH_TRY_ASSIGN(const auto slower, root.get("stop_if_slower_than"));
   if (slower) {
@@ -170,6 +198,10 @@ std::string to_json(const EvaluateOptions& options) {
   if (options.stop_if_slower_than) out.field("stop_if_slower_than", *options.stop_if_slower_than);
   if (options.memory_budget_bytes) out.field("memory_budget_bytes", *options.memory_budget_bytes);
   out.field("target_width", options.target_width).field("l2", l2_state_name(options.l2));
+  out.key("limits").begin_object().field("source_bytes", options.limits.source_bytes).field("steps", options.limits.steps);
+  out.field("grid_ctas", options.limits.grid_ctas).field("global_bytes", options.limits.global_bytes);
+  if (options.limits.workspace_bytes) out.field("workspace_bytes", *options.limits.workspace_bytes);
+  out.end_object();
   out.field("protocol", options.protocol);
   if (options.seed) out.field("seed", *options.seed);
   out.field("compile_deadline_s", seconds(options.compile_deadline_ns));

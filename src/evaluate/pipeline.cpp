@@ -16,11 +16,13 @@ Error cancelled() { return Error{ErrorCode::cancelled, "cancelled", {}, {}, 0}; 
 
 }  // namespace
 
-Result<std::shared_ptr<RunningRequest>> RunningRequest::begin(ContextImpl& context, const EvaluateRequest& content,
+Result<std::shared_ptr<RunningRequest>> RunningRequest::begin(ContextImpl& context,
+                                                              const EvaluateRequest& content,
                                                               CancelToken cancel, bool with_descriptor) {
-  if (content.solution == nullptr) return make_error(ErrorCode::invalid_argument, "a request without a solution");
-  PTXBENCH_TRY_ASSIGN(Begun begun,
-                      begin_evaluation(*content.solution, content.workloads, content.judging, content.options));
+  if (content.solution == nullptr)
+    return make_error(ErrorCode::invalid_argument, "a request without a solution");
+  PTXBENCH_TRY_ASSIGN(Begun begun, begin_evaluation(*content.solution, content.workloads, content.judging,
+                                                    content.options, cancel));
   std::shared_ptr<RunningRequest> request(new RunningRequest(context, content, std::move(cancel)));
   if (with_descriptor) {
     request->event_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -36,12 +38,14 @@ Result<std::shared_ptr<RunningRequest>> RunningRequest::begin(ContextImpl& conte
 }
 
 Stages RunningRequest::stages(std::size_t unit) const {
-  return {context_, content_.workloads[unit], judging_, content_.options, cancel_, seed_, counts(content_.options, unit)};
+  return {context_, content_.workloads[unit],      judging_, content_.options, cancel_,
+          seed_,    counts(content_.options, unit)};
 }
 
 std::optional<Prepared> RunningRequest::prepare(std::size_t unit) noexcept {
   if (!enter()) return std::nullopt;
-  Result<Prepared> prepared = guarded([&] { return ptxbench::prepare(stages(unit), *content_.solution, true); });
+  Result<Prepared> prepared =
+      guarded([&] { return ptxbench::prepare(stages(unit), *content_.solution, true); });
   if (!prepared) {
     leave(unit, std::move(prepared).error(), std::nullopt);
     return std::nullopt;
@@ -54,15 +58,18 @@ std::optional<Prepared> RunningRequest::prepare(std::size_t unit) noexcept {
   return std::move(*prepared);
 }
 
-void RunningRequest::measure(std::size_t unit, Prepared prepared, const std::function<void()>& done) noexcept {
+void RunningRequest::measure(std::size_t unit, Prepared prepared,
+                             const std::function<void()>& done) noexcept {
   if (!enter()) {
     done();
     return;
   }
   Result<Verdict> verdict = guarded([&] { return ptxbench::measure(stages(unit), std::move(prepared)); });
   done();
-  if (verdict) leave(unit, std::nullopt, std::move(*verdict));
-  else leave(unit, std::move(verdict).error(), std::nullopt);
+  if (verdict)
+    leave(unit, std::nullopt, std::move(*verdict));
+  else
+    leave(unit, std::move(verdict).error(), std::nullopt);
 }
 
 bool RunningRequest::enter() noexcept {
@@ -77,8 +84,10 @@ bool RunningRequest::enter() noexcept {
   return true;
 }
 
-void RunningRequest::leave(std::size_t unit, std::optional<Error> error, std::optional<Verdict> verdict) noexcept {
+void RunningRequest::leave(std::size_t unit, std::optional<Error> error,
+                           std::optional<Verdict> verdict) noexcept {
   std::shared_ptr<void> kept;  // may be the last to hold the context: goes without the lock
+  Judging dropped;
   const std::lock_guard lock(mutex_);
   --active_;
   if (error && !error_) error_ = std::move(error);
@@ -87,9 +96,13 @@ void RunningRequest::leave(std::size_t unit, std::optional<Error> error, std::op
     --remaining_;
   }
   if (active_ > 0) return;
-  if (remaining_ == 0) finish(std::nullopt);
-  else if (error_ || cancel_.triggered()) finish(cancelled());
-  if (finished_) kept = std::move(kept_);
+  if (remaining_ == 0)
+    finish(std::nullopt);
+  else if (error_ || cancel_.triggered())
+    finish(cancelled());
+  if (!finished_ || !kept_) return;
+  kept = std::move(kept_);  // nobody waits: what is left goes here
+  std::swap(dropped, judging_);
 }
 
 void RunningRequest::fail(Error error) noexcept {
@@ -143,6 +156,12 @@ Result<Evaluation> RunningRequest::take() {
   return std::move(evaluation_);
 }
 
+void RunningRequest::drop_judging() noexcept {
+  Judging dropped;  // without the lock
+  const std::lock_guard lock(mutex_);
+  if (finished_) std::swap(dropped, judging_);
+}
+
 bool RunningRequest::keep_until_finished(std::shared_ptr<void> what) noexcept {
   const std::lock_guard lock(mutex_);
   if (finished_) return false;
@@ -172,7 +191,8 @@ void Lane::compile_more() noexcept {
       compilers_.post([lane = shared_from_this(), next] { lane->compile_one(next); });
     } catch (const std::exception& e) {
       next.request->fail(guarded([&]() -> Result<void> {
-                           return make_error(ErrorCode::no_memory, std::string("no thread to compile in: ") + e.what());
+                           return make_error(ErrorCode::no_memory,
+                                             std::string("no thread to compile in: ") + e.what());
                          }).error());
       release();
     }
@@ -205,10 +225,13 @@ std::optional<Lane::Ready> Lane::take(const CancelToken* cancel) {
   constexpr std::chrono::milliseconds kLook{10};  // how often the cancel token is looked at
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (stopped_ || (cancel != nullptr && (cancel->triggered() || (waiting_.empty() && under_way_ == 0)))) return std::nullopt;
+    if (stopped_ || (cancel != nullptr && (cancel->triggered() || (waiting_.empty() && under_way_ == 0))))
+      return std::nullopt;
     if (!ready_.empty()) break;
-    if (cancel != nullptr) changed_.wait_for(lock, kLook);
-    else changed_.wait(lock);
+    if (cancel != nullptr)
+      changed_.wait_for(lock, kLook);
+    else
+      changed_.wait(lock);
   }
   Ready ready = std::move(ready_.front());
   ready_.pop_front();

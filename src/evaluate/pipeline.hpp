@@ -1,12 +1,11 @@
-// Many requests on one device: their workloads are compiled ahead, in parallel and a bounded number of them, and measured one
-// after another by whoever takes them from the lane.
+// Many requests on one device: their workloads are compiled ahead, in parallel and a bounded number of them,
+// and measured one after another by whoever takes them from the lane.
 #pragma once
-
-#include "evaluate/judge.hpp"
-#include "evaluate/threads.hpp"
 
 #include "core/subprocess.hpp"
 #include "core/unique_fd.hpp"
+#include "evaluate/judge.hpp"
+#include "evaluate/threads.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -20,13 +19,14 @@
 
 namespace ptxbench {
 
-// A request under way. Thread-safe. It finishes once, with its evaluation or with the first Error; nothing looks at its
-// content, nor at the context, after that.
+// A request under way. Thread-safe. It finishes once, with its evaluation or with the first Error; nothing
+// looks at its content, nor at the context, after that.
 class RunningRequest {
  public:
-  // `content` and `context` stay until it has finished. Errors: as begin_evaluation; io where there is no descriptor.
-  static Result<std::shared_ptr<RunningRequest>> begin(ContextImpl& context, const EvaluateRequest& content, CancelToken cancel,
-                                                       bool with_descriptor);
+  // `content` and `context` stay until it has finished. Errors: as begin_evaluation; io where there is no
+  // descriptor.
+  static Result<std::shared_ptr<RunningRequest>> begin(ContextImpl& context, const EvaluateRequest& content,
+                                                       CancelToken cancel, bool with_descriptor);
 
   std::size_t units() const noexcept { return count_; }
   // Both halves for one workload; what goes wrong is kept here. Nothing where the device has nothing to do.
@@ -44,6 +44,9 @@ class RunningRequest {
   // Whether it has finished by then.
   bool wait(std::optional<SteadyClock::time_point> until) const;
   Result<Evaluation> take();
+  // Gives up what callbacks there are of the request, once it has finished: the last hold on a host's
+  // userdata may be here.
+  void drop_judging() noexcept;
   // Keeps `what` until it has finished; false, and nothing is kept, where it has.
   bool keep_until_finished(std::shared_ptr<void> what) noexcept;
 
@@ -76,7 +79,8 @@ class RunningRequest {
 // Where workloads wait between their halves. Thread-safe.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
-  // At most `window` workloads are being compiled or wait for the device. `compilers` lives as long as anybody adds or takes.
+  // At most `window` workloads are being compiled or wait for the device. `compilers` lives as long as
+  // anybody adds or takes.
   Lane(ThreadGroup& compilers, int window) : compilers_(compilers), window_(window) {}
 
   void add(std::shared_ptr<RunningRequest> request);
@@ -85,8 +89,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
     std::size_t unit = 0;
     std::optional<Prepared> prepared;
   };
-  // Waits for one whose first half is done. Nothing after `stop`, or, where `cancel` is given, once that is triggered or
-  // nothing is under way.
+  // Waits for one whose first half is done. Nothing after `stop`, or, where `cancel` is given, once that is
+  // triggered or nothing is under way.
   std::optional<Ready> take(const CancelToken* cancel);
   // The second half, on this thread.
   void measure(Ready ready) noexcept;

@@ -7,9 +7,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace ptxbench {
 namespace {
@@ -174,7 +177,7 @@ Result<std::string> call_text(const Workload& workload, std::span<HostTensor> ou
 
 class PythonProcess final : public Reference {
  public:
-  explicit PythonProcess(PythonReference options) : options_(std::move(options)) {}
+  PythonProcess(PythonReference options, CancelToken cancel) : options_(std::move(options)), cancel_(std::move(cancel)) {}
   Result<void> compute(const Workload& workload, std::span<const HostTensor> inputs, std::span<HostTensor> outputs) override {
     return guarded([&]() -> Result<void> {
       if (workload.definition->reference.empty())
@@ -208,7 +211,16 @@ class PythonProcess final : public Reference {
     spawn.path = python;
     spawn.arguments = {folder.file("run.py"), folder.path()};
     PTXBENCH_TRY_ASSIGN(Subprocess process, Subprocess::start(spawn));
-    const auto status = process.wait(SteadyClock::now() + std::chrono::nanoseconds(options_.deadline_ns));
+    constexpr std::uint64_t kMostNs = std::uint64_t{1} << 60;  // so that no clock overflows
+    const auto until = SteadyClock::now() + std::chrono::nanoseconds(std::min(options_.deadline_ns, kMostNs));
+    std::optional<ExitStatus> status;
+    do {
+      status = process.wait(std::min(until, SteadyClock::now() + std::chrono::milliseconds(10)));
+      if (!status && cancel_.triggered()) {
+        process.kill();
+        return make_error(ErrorCode::cancelled, "cancelled while the definition's reference ran");
+      }
+    } while (!status && SteadyClock::now() < until);
     const std::string said = process.output_tail(2000);
     if (!status) {
       process.kill();
@@ -224,12 +236,13 @@ class PythonProcess final : public Reference {
   }
 
   const PythonReference options_;
+  const CancelToken cancel_;
 };
 
 }  // namespace
 
-std::shared_ptr<Reference> make_python_reference(const PythonReference& options) {
-  return std::make_shared<PythonProcess>(options);
+std::shared_ptr<Reference> make_python_reference(const PythonReference& options, const CancelToken& cancel) {
+  return std::make_shared<PythonProcess>(options, cancel);
 }
 
 }  // namespace ptxbench

@@ -7,8 +7,8 @@
 
 namespace ptxbench {
 
-// Each call of `compute` starts a process. Errors: toolkit where there is no interpreter or it has no torch; invalid_argument
+// Each call of `compute` starts a process, which is killed when the request is cancelled. Errors: cancelled; toolkit where there is no interpreter or it has no torch; invalid_argument
 // where the reference fails, with the last lines that it printed.
-std::shared_ptr<Reference> make_python_reference(const PythonReference& options);
+std::shared_ptr<Reference> make_python_reference(const PythonReference& options, const CancelToken& cancel = {});
 
 }  // namespace ptxbench

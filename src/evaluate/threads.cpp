@@ -36,15 +36,20 @@ ThreadGroup::~ThreadGroup() {
     return;
   }
   std::deque<Task> dropped;  // destroyed without the lock
+  std::vector<std::thread> threads;
   {
+    const std::lock_guard threads_lock(threads_mutex_);
     const std::lock_guard lock(shared_->mutex);
     shared_->stopped = true;
     dropped.swap(shared_->tasks);
+    threads.swap(threads_);
   }
   shared_->changed.notify_all();
-  for (std::thread& thread : threads_) {
-    if (thread.get_id() == std::this_thread::get_id()) thread.detach();
-    else thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.get_id() == std::this_thread::get_id())
+      thread.detach();
+    else
+      thread.join();
   }
 }
 
@@ -69,7 +74,9 @@ void ThreadGroup::post(Task task) {
   bool start = false;
   {
     const std::lock_guard lock(shared_->mutex);
-    start = shared_->tasks.size() + 1 > static_cast<std::size_t>(shared_->idle) && threads_.size() < static_cast<std::size_t>(most_);
+    if (shared_->stopped) return;  // by a task that ran while this was destroyed
+    start = shared_->tasks.size() + 1 > static_cast<std::size_t>(shared_->idle) &&
+            threads_.size() < static_cast<std::size_t>(most_);
   }
   if (start) {
     const NoSignals masked;

@@ -13,15 +13,15 @@
 
 namespace ptxbench {
 
-// At most so many threads, started when they are needed, that run tasks in the order of posting. No signal is delivered to
-// them. Thread-safe.
+// At most so many threads, started when they are needed, that run tasks in the order of posting. No signal is
+// delivered to them. Thread-safe.
 class ThreadGroup {
  public:
   using Task = std::function<void()>;  // must not throw
 
   explicit ThreadGroup(int most);
-  // Drops tasks that have not begun and waits for those that have. Called from one of its own threads (by a task) it does
-  // not wait for that one.
+  // Drops tasks that have not begun and waits for those that have. Called from one of its own threads (by a
+  // task) it does not wait for that one.
   ~ThreadGroup();
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;

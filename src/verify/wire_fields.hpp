@@ -59,8 +59,8 @@ void fields(F&& f, TensorSpec& v) {
   f("name", v.name), f("shape", v.shape), f("dtype", v.dtype);
 }
 template <class F>
-void fields(F&& f, Definition& v) {  // without what only people and Python read
-  f("name", v.name), f("op_type", v.op_type), f("axes", v.axes), f("inputs", v.inputs),
+void fields(F&& f, Definition& v) {  // without what only people and Python read; the tags say which mask
+  f("name", v.name), f("op_type", v.op_type), f("tags", v.tags), f("axes", v.axes), f("inputs", v.inputs),
       f("outputs", v.outputs);
 }
 template <class F>

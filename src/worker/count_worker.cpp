@@ -41,9 +41,9 @@ void CountWorkers::prepare() {
   if (Result<WorkerProcess> started = start()) spare_.emplace(std::move(*started));
 }
 
-void CountWorkers::settle() {
+void CountWorkers::settle(const CancelToken& cancel) {
   const auto until = SteadyClock::now() + kSettle;
-  for (graveyard_->collect(); graveyard_->size() > 0 && SteadyClock::now() < until; graveyard_->collect())
+  for (graveyard_->collect(); graveyard_->size() > 0 && SteadyClock::now() < until && !cancel.triggered(); graveyard_->collect())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 

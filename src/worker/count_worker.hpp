@@ -27,8 +27,8 @@ class CountWorkers {
                               const CancelToken& cancel);
   // Starts the spare one if there is none. What goes wrong shows when it is used.
   void prepare();
-  // Waits until workers that have done their job are gone, 2 s at most.
-  void settle();
+  // Waits until workers that have done their job are gone, 2 s at most, or until cancelled.
+  void settle(const CancelToken& cancel = {});
 
  private:
   Result<WorkerProcess> start();

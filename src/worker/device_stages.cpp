@@ -4,6 +4,7 @@
 #include "bench/wire.hpp"
 #include "core/json.hpp"
 #include "device/wire.hpp"
+#include "verify/session.hpp"
 #include "verify/wire.hpp"
 #include "worker/remote_callbacks.hpp"
 
@@ -12,6 +13,7 @@
 #include <ptxbench/emulator.hpp>
 #include <ptxbench/verify.hpp>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -49,6 +51,37 @@ struct OpenDevice {
   }
 };
 
+Result<void> run_self_test(Device& device, const std::vector<std::uint8_t>& cubin) {
+  constexpr std::uint64_t kElements = std::uint64_t{1} << 18, kBytes = 4 * kElements;
+  const auto wrong = [](const std::string& what) { return make_error(ErrorCode::driver, "the device's " + what); };
+  PTXBENCH_TRY_ASSIGN(const OwnedBuffer buffer, OwnedBuffer::allocate(device, kBytes));
+  const std::uint64_t address = buffer.get().address;
+  PTXBENCH_TRY(device.fill(address, 0x5bd1e995, 4, kElements));
+  PTXBENCH_TRY(settle(device, "filling memory"));
+  HostBuffer host(kBytes);
+  PTXBENCH_TRY(device.read(address, host.span()));
+  for (std::uint64_t i = 0; i < kElements; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, host.data() + 4 * i, sizeof word);
+    if (word != 0x5bd1e995) return wrong("memory does not hold what was written");
+  }
+  if (cubin.empty() && device.emulator() == nullptr) return {};
+  PTXBENCH_TRY_ASSIGN(const std::unique_ptr<JudgeOps> judge, make_judge_ops(device, cubin));
+  const judge::DrawSpec spec = draw_spec(tensor_key(1, "self_test"), DType::float32, {static_cast<std::int64_t>(kElements)},
+                                         distribution_of_trial(0));
+  PTXBENCH_TRY(judge->draw(spec, address));
+  PTXBENCH_TRY(settle(device, "the judge's code"));
+  PTXBENCH_TRY_ASSIGN(const judge::Mismatch differs, judge->check_draw(spec, address));
+  if (differs.count != 0) return wrong("results differ from one run to the next");
+  return {};
+}
+
+Result<Parcel> self_test_stage(OpenDevice& open, const Message& message) {
+  PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
+  PTXBENCH_TRY(run_self_test(*device, message.blobs.empty() ? std::vector<std::uint8_t>() : message.blobs[0]));
+  return Parcel(Message{"healthy", "{}", {}});
+}
+
 Result<Parcel> verify_stage(OpenDevice& open, const Message& message, StageHost& host) {
   PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
   PTXBENCH_TRY_ASSIGN(const VerifyJob job, verify_job_from(message));
@@ -84,9 +117,12 @@ Message open_device_job(const std::string& device, const std::string& cuda_home)
   return {"open_device", std::move(w).str(), {}};
 }
 
+Message self_test_job(const std::vector<std::uint8_t>& judge_cubin) { return {"self_test", "{}", {judge_cubin}}; }
+
 void add_device_stages(StageTable& stages) {
   const auto open = std::make_shared<OpenDevice>();
   stages["open_device"] = [open](Parcel& job, StageHost&) { return open->open(job.message); };
+  stages["self_test"] = [open](Parcel& job, StageHost&) { return self_test_stage(*open, job.message); };
   stages["verify"] = [open](Parcel& job, StageHost& host) { return verify_stage(*open, job.message, host); };
   stages["time"] = [open](Parcel& job, StageHost& host) { return time_stage(*open, job.message, host); };
 }

@@ -19,6 +19,8 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kAround = std::chrono::minutes(3);
 constexpr std::uint64_t kMostDeadlineNs = std::uint64_t{1} << 55;
 
+constexpr nanoseconds kSelfTest = std::chrono::seconds(60);
+
 // For each run its deadline twice (the candidate's, and a reference that is a solution), and what the judge does about it.
 constexpr nanoseconds kAroundRun = std::chrono::seconds(10);
 
@@ -85,20 +87,73 @@ Result<DeviceInfo> DeviceWorker::open(const CancelToken* cancel) {
   return *info_;
 }
 
-Result<CallOutcome> DeviceWorker::call(const Message& job, nanoseconds time, const Workload& workload,
-                                       HostCallbacks& callbacks, const CancelToken& cancel) {
+Result<void> DeviceWorker::self_test(const std::vector<std::uint8_t>& judge_cubin, const CancelToken& cancel) {
+  PTXBENCH_TRY(ensure_open(&cancel));
+  PTXBENCH_TRY_ASSIGN(const CallOutcome outcome, process_->call(self_test_job(judge_cubin), {}, {kSelfTest, &cancel}));
+  if (!outcome.died) return {};
+  info_.reset();
+  return make_error(ErrorCode::driver, outcome.death.description +
+                                           (outcome.death.output.empty() ? "" : "; its last output: " + outcome.death.output));
+}
+
+Result<void> DeviceWorker::ensure_healthy(const std::vector<std::uint8_t>& judge_cubin, const CancelToken& cancel) {
+  if (!suspect_since_) return ensure_open(&cancel);
+  // A second process decides: the first may have come while the driver still cleaned up.
   for (int attempt = 0;; ++attempt) {
-    PTXBENCH_TRY(ensure_open(&cancel));
+    const Result<void> tested = self_test(judge_cubin, cancel);
+    if (tested) break;
+    replace_if_lost(true);
+    if (cancel.triggered()) return tested.error();
+    if (attempt == 0) continue;
+    return make_error(ErrorCode::driver, "the device " + device_ + " is sick: after a fault a fresh worker's self-test failed: " +
+                                             tested.error().to_string(),
+                      {}, "device_sick");
+  }
+  if (log_)
+    log_(LogLevel::debug, device_ + " answers again " +
+                              std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() -
+                                                                                                   *suspect_since_)
+                                                 .count()) +
+                              " ms after its worker was killed");
+  suspect_since_.reset();
+  return {};
+}
+
+Result<void> DeviceWorker::doubt(const DeviceFault& fault, const std::vector<std::uint8_t>& judge_cubin,
+                                 const CancelToken& cancel) {
+  switch (fault.kind) {
+    case DeviceFault::Kind::illegal_address:
+    case DeviceFault::Kind::misaligned:
+    case DeviceFault::Kind::illegal_instruction:
+    case DeviceFault::Kind::trap:
+    case DeviceFault::Kind::launch_refused:
+    case DeviceFault::Kind::hardware: return {};  // as it says; what comes next is tested then
+    default: break;
+  }
+  if (!suspect_since_) return {};
+  Result<void> healthy = ensure_healthy(judge_cubin, cancel);
+  if (!healthy && healthy.error().code != ErrorCode::cancelled)
+    healthy.error().message += " (the fault was: " + fault.name + ": " + fault.message + ")";
+  return healthy;
+}
+
+Result<CallOutcome> DeviceWorker::call(const Message& job, nanoseconds time, const Workload& workload,
+                                       const std::vector<std::uint8_t>& judge_cubin, HostCallbacks& callbacks,
+                                       const CancelToken& cancel) {
+  for (int attempt = 0;; ++attempt) {
+    PTXBENCH_TRY(ensure_healthy(judge_cubin, cancel));
     Result<CallOutcome> called = process_->call(job, {}, {time, &cancel}, answer_callbacks(workload, callbacks));
     if (!called) {
       // A stage that ended in an Error may have lost the device on the way (a reference that faults, say).
       const ErrorCode code = called.error().code;
-      if (code != ErrorCode::callback && code != ErrorCode::cancelled) replace_if_lost(true);
+      if (code == ErrorCode::cancelled) suspect_since_ = SteadyClock::now();  // killed in the middle of something
+      else if (code != ErrorCode::callback) replace_if_lost(true);
       return std::move(called).error();
     }
     CallOutcome outcome = std::move(*called);
     if (!outcome.died) return outcome;
     info_.reset();
+    suspect_since_ = SteadyClock::now();
     // One that ended before it had begun was sick from before: another takes the job, once.
     if (outcome.death.begun || attempt > 0) return outcome;
   }
@@ -108,6 +163,7 @@ void DeviceWorker::replace_if_lost(bool lost) {
   if (!lost || !process_) return;
   process_->kill();
   info_.reset();
+  if (!suspect_since_) suspect_since_ = SteadyClock::now();
   // The next candidate should find a healthy one, started meanwhile; a failure to start is its error, not this one's.
   if (process_->restart()) return;
   process_.reset();
@@ -116,8 +172,7 @@ void DeviceWorker::replace_if_lost(bool lost) {
 Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel) {
   PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
   PTXBENCH_TRY_ASSIGN(CallOutcome outcome, call(to_message(job), time_for(job.trials + static_cast<int>(job.schedules.size()) + 1, job.run_deadline_ns),
-                                                job.workload,
-                                                callbacks, cancel));
+                                                job.workload, job.judge_cubin, callbacks, cancel));
   if (outcome.died) {
     if (environment_died(outcome.death)) {
       replace_if_lost(true);
@@ -132,23 +187,26 @@ Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks&
     evidence.trials.push_back(std::move(trial));
     evidence.output = outcome.death.output;
     replace_if_lost(true);
+    PTXBENCH_TRY(doubt(*evidence.trials.back().fault, job.judge_cubin, cancel));
     return evidence;
   }
   PTXBENCH_TRY_ASSIGN(VerifyEvidence evidence, verify_evidence_from(outcome.reply.message));
   evidence.output = process_->output_tail();
   replace_if_lost(evidence.device_lost);
+  if (evidence.device_lost && !evidence.trials.empty() && evidence.trials.back().fault)
+    PTXBENCH_TRY(doubt(*evidence.trials.back().fault, job.judge_cubin, cancel));
   return evidence;
 }
 
 Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
-                                        const std::function<void()>& settle, const CancelToken& cancel) {
+                                        const std::function<Result<GpuLock>()>& alone, const CancelToken& cancel) {
   PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
-  PTXBENCH_TRY(ensure_open(&cancel));
-  if (settle) settle();
+  PTXBENCH_TRY(ensure_healthy(job.judge_cubin, cancel));
+  PTXBENCH_TRY_ASSIGN(const GpuLock lock, alone());
   if (hooks.before) hooks.before();
   const int runs = 2 * (job.pairs + job.warmup_pairs + (job.noise ? job.noise_pairs : 0));
   const nanoseconds time = time_for(runs, job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));
-  Result<CallOutcome> outcome = call(to_message(job), time, job.workload, callbacks, cancel);
+  Result<CallOutcome> outcome = call(to_message(job), time, job.workload, job.judge_cubin, callbacks, cancel);
   if (hooks.after) hooks.after();
   if (!outcome) return std::move(outcome).error();
   if (outcome->died) {
@@ -161,10 +219,12 @@ Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callb
     evidence.fault = fault_of(outcome->death);
     evidence.device_lost = true;
     replace_if_lost(true);
+    PTXBENCH_TRY(doubt(*evidence.fault, job.judge_cubin, cancel));
     return evidence;
   }
   PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, time_evidence_from(outcome->reply.message));
   replace_if_lost(evidence.device_lost);
+  if (evidence.device_lost && evidence.fault) PTXBENCH_TRY(doubt(*evidence.fault, job.judge_cubin, cancel));
   return evidence;
 }
 

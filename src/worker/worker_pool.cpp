@@ -88,7 +88,7 @@ void WorkerPool::note_ready(const WorkerProcess& worker) {
 
 // An idle worker that is alive, or a new one. One that ended while idle (it had grown, or somebody killed it)
 // is nobody's fault.
-Result<WorkerProcess> WorkerPool::take(bool want_fresh) {
+Result<WorkerProcess> WorkerPool::take(bool want_fresh, const CancelToken& cancel) {
   for (;;) {
     std::optional<WorkerProcess> worker;
     {
@@ -107,7 +107,7 @@ Result<WorkerProcess> WorkerPool::take(bool want_fresh) {
     if (!worker->ready() || (want_fresh && worker->jobs_done() > 0)) continue;  // ends it
     return std::move(*worker);
   }
-  return start_one();
+  return start_one(&cancel);
 }
 
 void WorkerPool::give_back(WorkerProcess worker) {
@@ -127,7 +127,7 @@ Result<WorkerPool::Outcome> WorkerPool::run(const Message& job, std::optional<st
   // the job.
   constexpr int kMostAttempts = 3;
   for (int attempt = 1;; ++attempt) {
-    PTXBENCH_TRY_ASSIGN(WorkerProcess worker, take(want_fresh));
+    PTXBENCH_TRY_ASSIGN(WorkerProcess worker, take(want_fresh, cancel));
     const bool fresh = worker.jobs_done() == 0;
     const bool unready = worker.start_time().count() == 0;
     const pid_t pid = worker.pid();

@@ -43,7 +43,7 @@ class WorkerPool {
 
  private:
   class Turn;
-  Result<WorkerProcess> take(bool want_fresh);
+  Result<WorkerProcess> take(bool want_fresh, const CancelToken& cancel);
   void give_back(WorkerProcess worker);
   void note_ready(const WorkerProcess& worker);
   void note_death(pid_t pid, const WorkerDeath& death, bool harmless);

@@ -4,6 +4,7 @@
 #include "core/json.hpp"
 #include "worker/count_worker.hpp"
 #include "worker/device_worker.hpp"
+#include "worker/gpu_lock.hpp"
 #include "worker/worker_path.hpp"
 #include "worker/worker_pool.hpp"
 
@@ -117,13 +118,13 @@ class WorkersImpl final : public Workers {
     return make_error(ErrorCode::internal, std::string("compiling a candidate: ") + e.what());
   }
 
-  Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home) override {
+  Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home, const CancelToken& cancel) override {
     return guarded([&]() -> Result<DeviceInfo> {
       PTXBENCH_TRY_ASSIGN(WorkerLaunch own, device_launch("device"));
       std::string home = cuda_home;
       make_absolute(home);
-      auto worker = std::make_shared<DeviceWorker>(std::move(own), device, std::move(home));
-      PTXBENCH_TRY_ASSIGN(DeviceInfo info, worker->open(nullptr));
+      auto worker = std::make_shared<DeviceWorker>(std::move(own), device, std::move(home), options_.log);
+      PTXBENCH_TRY_ASSIGN(DeviceInfo info, worker->open(&cancel));
       // Two threads may have opened the same device, or one did under another name: the first worker stays.
       const std::lock_guard lock(devices_mutex_);
       devices_.emplace(info.id, std::move(worker));
@@ -143,8 +144,13 @@ class WorkersImpl final : public Workers {
                             const TimeHooks& hooks, const CancelToken& cancel) override {
     return guarded([&]() -> Result<TimeEvidence> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      // A GPU context that is being torn down would be seen in the times; looked at when it is this job's turn.
-      return worker->time(job, callbacks, hooks, [this] { count_workers_.settle(); }, cancel);
+      // When it is this job's turn. A GPU context that is being torn down would be seen in the times.
+      const auto alone = [&]() -> Result<GpuLock> {
+        count_workers_.settle(cancel);
+        if (options_.lock_dir.empty()) return GpuLock();
+        return GpuLock::take(options_.lock_dir, device_id, cancel);
+      };
+      return worker->time(job, callbacks, hooks, alone, cancel);
     });
   }
 
@@ -256,6 +262,7 @@ Result<std::shared_ptr<Workers>> Workers::create(const WorkerOptions& options) t
                                                        "; it counts processes (0: by the number of cores)");
   WorkerOptions own = options;
   make_absolute(own.worker_path);
+  make_absolute(own.lock_dir);
   return std::shared_ptr<Workers>(std::make_shared<WorkersImpl>(std::move(own)));
 } catch (const std::exception& e) {
   return make_error(ErrorCode::no_memory, e.what());

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   print("compile worker: spawn to hello", start);
   print("compile worker: kill to the next one's hello", kill_to_ready);
   for (int i = 0; i < rounds; ++i) {
-    DeviceWorker worker(launch_of(argv[1], "device"), "auto", "");
+    DeviceWorker worker(launch_of(argv[1], "device"), "auto", "", {});
     const auto before = std::chrono::steady_clock::now();
     const Result<DeviceInfo> info = worker.open(nullptr);
     if (!info) {

@@ -1,12 +1,12 @@
 // The C surface through the shared library: ownership, errors, options, documents, compile, evaluate without a device.
-#include "support/catch.hpp"
-
-#include <ptxbench/ptxbench.h>
+#include "copy_case.hpp"
 
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+using namespace testing;
 
 namespace {
 
@@ -15,50 +15,6 @@ std::string file(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
-}
-
-// A definition y = x of n elements, and a candidate that copies.
-constexpr const char* kDefinition =
-    R"({"name": "copy", "op_type": "copy", "axes": {"n": {"type": "var"}},
-        "inputs": {"x": {"shape": ["n"], "dtype": "float32"}}, "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
-        "reference": "def run(x):\n    return x\n"})";
-constexpr const char* kWorkload = R"({"axes": {"n": 1000}, "inputs": {"x": {"type": "random"}}, "uuid": "w"})";
-
-std::string solution(const std::string& body) {
-  return R"({"name": "s", "definition": "copy", "author": "test",
-      "spec": {"language": "cuda", "target_hardware": ["cuda"], "entry_point": "launch.json::run"},
-      "sources": [{"path": "launch.json", "content": "{\"version\": 1, \"steps\": [{\"kernel\": \"copy\", \"grid\": [1], \"block\": [1], \"args\": [{\"tensor\": \"x\"}, {\"tensor\": \"y\"}]}]}"},
-                  {"path": "copy.cu", "content": "extern \"C\" __global__ void copy(const float* x, float* y) { )" +
-         body + R"( }"}]})";
-}
-
-struct Handles {
-  ptxbench_context* context = nullptr;
-  ptxbench_definition* definition = nullptr;
-  ptxbench_workload* workload = nullptr;
-
-  explicit Handles(const char* device = "none") {
-    ptxbench_context_options options;
-    ptxbench_context_options_init(&options, sizeof options);
-    options.device = device;
-    options.cache_dir = "";
-    options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-    REQUIRE(ptxbench_context_create(&context, &options, nullptr) == PTXBENCH_OK);
-    REQUIRE(ptxbench_definition_parse(&definition, kDefinition, PTXBENCH_LEN_AUTO, nullptr) == PTXBENCH_OK);
-    REQUIRE(ptxbench_workload_parse(&workload, definition, kWorkload, PTXBENCH_LEN_AUTO, nullptr) == PTXBENCH_OK);
-  }
-  ~Handles() {
-    // Parents first: children hold what they need.
-    ptxbench_definition_free(definition);
-    ptxbench_context_free(context);
-    ptxbench_workload_free(workload);
-  }
-};
-
-ptxbench_solution* parse(const std::string& json) {
-  ptxbench_solution* out = nullptr;
-  REQUIRE(ptxbench_solution_parse(&out, nullptr, json.data(), json.size(), nullptr) == PTXBENCH_OK);
-  return out;
 }
 
 }  // namespace
@@ -85,6 +41,11 @@ TEST_CASE("capi: every free and every reader takes NULL") {
   ptxbench_compiled_free(nullptr);
   ptxbench_judging_free(nullptr);
   ptxbench_evaluation_free(nullptr);
+  ptxbench_job_free(nullptr);
+  ptxbench_job_cancel(nullptr);
+  CHECK(ptxbench_job_fd(nullptr) == -1);
+  CHECK(ptxbench_job_poll(nullptr) == PTXBENCH_JOB_TAKEN);
+  CHECK(ptxbench_job_wait(nullptr, 0) == PTXBENCH_E_INVALID_ARGUMENT);
   CHECK(ptxbench_error_status(nullptr) == PTXBENCH_OK);
   CHECK(std::string(ptxbench_error_message(nullptr)).empty());
   CHECK(std::string(ptxbench_error_json(nullptr, nullptr)) == "{}");

@@ -6,7 +6,7 @@
 
 using namespace ptxbench;
 
-TEST_CASE("the judge's device code compiles for every architecture, without spills") {
+TEST_CASE("the judge's device code compiles for every architecture, next to nothing spilled") {
   for (const Architecture& arch : architectures()) {
     const auto compiled = compile_in_process(judge_compile_request(arch.name));
     if (!compiled) {
@@ -17,10 +17,11 @@ TEST_CASE("the judge's device code compiles for every architecture, without spil
     REQUIRE(compiled->ok);
     REQUIRE(compiled->modules.size() == 1);
     CHECK(!compiled->modules[0].cubin.empty());
-    CHECK(compiled->modules[0].kernels.size() == 15);
+    CHECK(compiled->modules[0].kernels.size() == 27);
     for (const KernelResources& kernel : compiled->modules[0].kernels) {
       INFO(kernel.symbol);
-      CHECK(kernel.spill_store_bytes == 0);
+      // The attention model's weighted sums keep two CTAs on an SM by five words.
+      CHECK(kernel.spill_store_bytes <= 32);
     }
   }
 }

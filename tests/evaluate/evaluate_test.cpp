@@ -133,3 +133,99 @@ TEST_CASE("evaluate: the emulator's options are read strictly and written again"
   for (const char* wrong : {R"({"schedules": -1})", R"({"small_sm_count": 2000})", R"({"schedule_budget_s": 0})", R"({"schedule_budget": 1})"})
     CHECK_FALSE(parse_evaluate_options(wrong));
 }
+
+TEST_CASE("evaluate: what a candidate takes beyond a limit is named: the limit, the value, what is allowed") {
+  const auto finding_of = [](Bench& bench, std::string_view code) -> std::string {
+    const Verdict verdict = bench.verdict();
+    INFO(to_json(verdict));
+    CHECK(verdict.status == Status::compile_error);
+    CHECK(bench.workers->verified == 0);
+    const Finding* finding = verdict.find_finding(code);
+    REQUIRE(finding != nullptr);
+    return finding->message;
+  };
+  Bench sources;
+  sources.options.limits.source_bytes = 100;
+  CHECK(finding_of(sources, "source_limit").find("limits.source_bytes allows 100") != std::string::npos);
+
+  Bench grid;
+  grid.options.limits.grid_ctas = 1;
+  CHECK(finding_of(grid, "grid_limit").find("CTAs are 2; the option limits.grid_ctas allows 1") != std::string::npos);
+
+  Bench steps;
+  steps.solution.sources[0].content = R"json({"version": 1, "steps": [{"kernel": "k_elect", "grid": [2], "block": [64],
+                                               "args": [{"tensor": "y"}], "repeat": 5}]})json";
+  steps.options.limits.steps = 4;
+  CHECK(finding_of(steps, "plan_limit").find("are 5; the option limits.steps allows 4") != std::string::npos);
+
+  Bench workspaces;
+  workspaces.solution.sources[0].content =
+      R"json({"version": 1, "workspaces": [{"name": "w", "dtype": "uint8", "shape": [1000]}, {"name": "v", "dtype": "uint8", "shape": [24]}],
+              "steps": [{"kernel": "k_elect", "grid": [2], "block": [64], "args": [{"workspace": "w"}]}]})json";
+  workspaces.options.limits.workspace_bytes = 1023;
+  CHECK(finding_of(workspaces, "workspace_limit").find("are 1024; the option limits.workspace_bytes allows 1023") != std::string::npos);
+
+  Bench all;
+  all.solution.sources[0].content = workspaces.solution.sources[0].content;
+  all.options.limits = {1000, 1, 2, 1024, 0};
+  CHECK(all.verdict().status == Status::passed);  // each at its limit
+  const auto again = parse_evaluate_options(to_json(all.options));
+  if (!again) FAIL(again.error().to_string());
+  CHECK(again->limits.source_bytes == 1000);
+  CHECK(again->limits.steps == 1);
+  CHECK(again->limits.grid_ctas == 2);
+  CHECK(again->limits.workspace_bytes == 1024u);
+  CHECK(again->limits.global_bytes == 0);
+  for (const char* wrong : {R"({"limits": {"grid": 1}})", R"({"limits": {"steps": -1}})", R"({"limits": 5})"})
+    CHECK_FALSE(parse_evaluate_options(wrong));
+}
+
+TEST_CASE("evaluate: memory that is needed is computed first, and named by its parts") {
+  Bench bench;
+  // 1024 bytes of output; taken away and expected: twice as much.
+  bench.workers->device->limits.memory_bytes = 3 * 1024 - 1;
+  auto evaluation = bench.run();
+  REQUIRE_FALSE(evaluation);
+  CHECK(evaluation.error().code == ErrorCode::no_memory);
+  CHECK(evaluation.error().rule == "memory");
+  CHECK(evaluation.error().message.find("1024 bytes of tensors, 2048 of the reference") != std::string::npos);
+  CHECK(bench.workers->verified == 0);
+
+  Bench budget;
+  budget.options.memory_budget_bytes = 1023;
+  evaluation = budget.run();
+  REQUIRE_FALSE(evaluation);
+  CHECK(evaluation.error().message.find("memory_budget_bytes") != std::string::npos);
+
+  Bench workspaces;
+  workspaces.solution.sources[0].content =
+      R"json({"version": 1, "workspaces": [{"name": "w", "dtype": "uint8", "shape": [1000]}],
+              "steps": [{"kernel": "k_elect", "grid": [2], "block": [64], "args": [{"workspace": "w"}]}]})json";
+  workspaces.workers->device->limits.memory_bytes = 3 * 1024 + 1000;
+  CHECK(workspaces.verdict().status == Status::passed);
+  Bench large;
+  large.solution.sources = workspaces.solution.sources;
+  large.workers->device->limits.memory_bytes = 3 * 1024 + 999;
+  const Verdict verdict = large.verdict();
+  CHECK(verdict.status == Status::compile_error);
+  const Finding* finding = verdict.find_finding("workspace_limit");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->message.find("1000 bytes") != std::string::npos);
+  CHECK(large.workers->verified == 0);
+}
+
+TEST_CASE("evaluate: a reference solution is compiled once for all candidates, and not held to their limits") {
+  Bench bench;
+  Solution reference = bench.solution;
+  reference.sources[1].content += "// reference";
+  std::atomic<int> compiled{0};
+  bench.workers->on_compile = [&](const CompileRequest& request, const CancelToken&) {
+    for (const SourceFile& file : request.files)
+      if (file.content.find("// reference") != std::string::npos) ++compiled;
+  };
+  bench.judging.reference = SolutionChoice{std::make_shared<const Solution>(reference), {}};
+  bench.options.limits.source_bytes = 0;
+  for (const SourceFile& file : bench.solution.sources) bench.options.limits.source_bytes += file.content.size();
+  for (int i = 0; i < 3; ++i) CHECK(bench.verdict().status == Status::passed);
+  CHECK(compiled == 1);
+}

@@ -43,7 +43,9 @@ class FakeWorkers final : public Workers {
     compiled.modules.push_back(std::move(module));
     return compiled;
   }
-  Result<DeviceInfo> open_device(const std::string&, const std::string&) override { return device; }
+  Result<DeviceInfo> open_device(const std::string&, const std::string&, const CancelToken&) override {
+    return device;
+  }
   Result<VerifyEvidence> verify(const std::string&, const VerifyJob& job, HostCallbacks& callbacks,
                                 const CancelToken& cancel) override {
     ++verified;
@@ -82,7 +84,8 @@ class FakeWorkers final : public Workers {
     evidence.pairs.assign(8, TimedPair{1000, 0, false});
     return evidence;
   }
-  Result<CountEvidence> count(const std::string&, const CountJob&, HostCallbacks&, const CancelToken&) override {
+  Result<CountEvidence> count(const std::string&, const CountJob&, HostCallbacks&,
+                              const CancelToken&) override {
     ++counted;
     return make_error(ErrorCode::worker, "not here");
   }
@@ -132,11 +135,14 @@ struct Bench {
     solution.spec.language = "cuda";
     solution.spec.target_hardware = {"cuda"};
     solution.spec.entry_point = "launch.json::run";
-    solution.sources = {{"launch.json", R"json({"version": 1, "steps": [{"kernel": "k_elect", "grid": [2], "block": [64],
+    solution.sources = {
+        {"launch.json", R"json({"version": 1, "steps": [{"kernel": "k_elect", "grid": [2], "block": [64],
                                             "args": [{"tensor": "y"}]}]})json"},
-                        {"k.cu", "extern \"C\" __global__ void k_elect(float* y);"}};
+        {"k.cu", "extern \"C\" __global__ void k_elect(float* y);"}};
     class Nothing final : public Reference {
-      Result<void> compute(const Workload&, std::span<const HostTensor>, std::span<HostTensor>) override { return {}; }
+      Result<void> compute(const Workload&, std::span<const HostTensor>, std::span<HostTensor>) override {
+        return {};
+      }
     };
     judging.reference = std::shared_ptr<Reference>(std::make_shared<Nothing>());
     judging.baseline = NoBaseline{};
@@ -151,4 +157,3 @@ struct Bench {
 };
 
 }  // namespace testing
-

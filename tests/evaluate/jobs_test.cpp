@@ -2,9 +2,12 @@
 #include "fake_workers.hpp"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -24,7 +27,8 @@ class Gate {
   // Whether it was opened, rather than cancelled or left for too long.
   bool wait(const CancelToken* cancel = nullptr) {
     std::unique_lock lock(mutex_);
-    for (int i = 0; i < 6000 && !open_ && (cancel == nullptr || !cancel->triggered()); ++i) changed_.wait_for(lock, 10ms);
+    for (int i = 0; i < 6000 && !open_ && (cancel == nullptr || !cancel->triggered()); ++i)
+      changed_.wait_for(lock, 10ms);
     return open_;
   }
 
@@ -48,7 +52,8 @@ bool readable(int fd) {
 EvaluateRequest request_of(const Bench& bench, const std::string& name = "s") {
   Solution solution = bench.solution;
   solution.name = name;
-  return {std::make_shared<const Solution>(std::move(solution)), {bench.workload}, bench.judging, bench.options};
+  return {
+      std::make_shared<const Solution>(std::move(solution)), {bench.workload}, bench.judging, bench.options};
 }
 
 std::unique_ptr<Job> submitted(const Bench& bench, EvaluateRequest request) {
@@ -70,7 +75,7 @@ TEST_CASE("many: results come in order, each request has its own, callbacks run 
   };
   std::vector<EvaluateRequest> requests;
   for (int i = 0; i < 40; ++i) requests.push_back(request_of(bench, "s" + std::to_string(i)));
-  requests[7].options.trials = 0;       // wrong before anything runs
+  requests[7].options.trials = 0;  // wrong before anything runs
   requests[9].solution = nullptr;
   requests[11].workloads.assign(3, bench.workload);
   const auto results = evaluate_many(*bench.context, requests);
@@ -204,7 +209,8 @@ TEST_CASE("job: a bad request is refused at once; an Error of the environment is
   bad.options.trials = 0;
   CHECK(submit(bench.context, bad).error().code == ErrorCode::invalid_argument);
   CHECK(submit(nullptr, request_of(bench)).error().code == ErrorCode::invalid_argument);
-  bench.workers->fault = DeviceFault{DeviceFault::Kind::hardware, "CUDA_ERROR_ECC_UNCORRECTABLE", 214, true, "ecc", {}};
+  bench.workers->fault =
+      DeviceFault{DeviceFault::Kind::hardware, "CUDA_ERROR_ECC_UNCORRECTABLE", 214, true, "ecc", {}};
   const auto job = submitted(bench, request_of(bench));
   CHECK(job->wait().value());
   CHECK(job->take().error().code == ErrorCode::driver);
@@ -252,9 +258,11 @@ TEST_CASE("job: cancelled while it compiles, runs, or waits; its descriptor says
       Gate never;
       never.wait(&cancel);
     };
-    if (compiling) bench.workers->on_compile = [&](const CompileRequest&, const CancelToken& cancel) { stay(cancel); };
+    if (compiling)
+      bench.workers->on_compile = [&](const CompileRequest&, const CancelToken& cancel) { stay(cancel); };
     else
-      bench.workers->on_verify = [&](const VerifyJob&, HostCallbacks&, const CancelToken& cancel) -> Result<void> {
+      bench.workers->on_verify = [&](const VerifyJob&, HostCallbacks&,
+                                     const CancelToken& cancel) -> Result<void> {
         stay(cancel);
         return {};
       };
@@ -283,12 +291,14 @@ TEST_CASE("job: destroying one cancels it, and nothing of it is called afterward
   Bench bench;
   Gate there;
   std::atomic<int> calls{0};
-  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel) -> Result<void> {
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks& callbacks,
+                                 const CancelToken& cancel) -> Result<void> {
     there.open();
     while (!cancel.triggered()) std::this_thread::sleep_for(1ms);
     std::this_thread::sleep_for(20ms);
     ++calls;
-    expect(callbacks.compute(job.workload, {}, {}).error().code == ErrorCode::cancelled);  // the host's own is not called
+    expect(callbacks.compute(job.workload, {}, {}).error().code ==
+           ErrorCode::cancelled);  // the host's own is not called
     return {};
   };
   auto job = submitted(bench, request_of(bench));
@@ -361,5 +371,35 @@ TEST_CASE("job: a callback may submit another; hundreds are cancelled by destroy
   std::vector<std::unique_ptr<Job>> jobs;
   for (int i = 0; i < 300; ++i) jobs.push_back(submitted(bench, request_of(bench)));
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[(i * 7) % jobs.size()].reset();
+  CHECK(g_wrong.exchange(0) == 0);
+}
+
+TEST_CASE("job: a Python reference that does not end is killed when the job is cancelled") {
+  Bench bench;
+  std::string script = (std::filesystem::temp_directory_path() / "ptxbench-jobs-XXXXXX").string();
+  const int fd = ::mkstemp(script.data());
+  REQUIRE(fd >= 0);
+  ::close(fd);
+  std::ofstream(script) << "#!/bin/sh\nexec sleep 1000\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Definition definition = *bench.workload.definition;
+  definition.reference = "def run():\n    pass\n";
+  bench.workload.definition = make_definition(std::move(definition)).value();
+  bench.judging.reference = PythonReference{script, false, 900'000'000'000};
+  Gate asked;
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks& callbacks,
+                                 const CancelToken&) -> Result<void> {
+    std::vector<float> data(256);
+    HostTensor y{"y", DType::float32, {256}, data.data(), 1024};
+    asked.open();
+    return callbacks.compute(job.workload, {}, {&y, 1});
+  };
+  const auto job = submitted(bench, request_of(bench));
+  REQUIRE(asked.wait());
+  CHECK_FALSE(job->wait(100'000'000).value());
+  job->cancel();
+  CHECK(job->wait(20'000'000'000).value());
+  CHECK(job->take().error().code == ErrorCode::cancelled);
+  std::filesystem::remove(script);
   CHECK(g_wrong.exchange(0) == 0);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one call: the GPU tests, hosts that treat the library badly, then measurements.
 #   tests/gpu/run_all.sh BUILD_DIR OUT_DIR [tests|measure|all]
-# BUILD_DIR holds bin/ (ptxbench, ptxbench-worker) and tests/ (test_gpu, hostile_gpu_host, count_probe, process_benchmark); OUT_DIR receives log.txt and
+# BUILD_DIR holds bin/ (ptxbench, ptxbench-worker) and tests/ (test_gpu, hostile_gpu_host, soak, count_probe, process_benchmark); OUT_DIR receives log.txt and
 # the evaluations as JSON. Exit status 0 where all tests passed.
 set -uo pipefail
 build=$(cd "$1" && pwd) out=$2 what=${3:-all}
@@ -23,6 +23,8 @@ if [ "$what" != measure ]; then
   timeout 120 "$build/tests/hostile_gpu_host" "$build/bin/ptxbench-worker" >"$out/hostile.txt" 2>&1 || failed=1
   tail -n 3 "$out/hostile.txt"
   cat "$out/hostile.txt" >>"$log" && rm "$out/hostile.txt"
+  timeout 400 "$build/tests/soak" "$build/bin/ptxbench-worker" >"$out/soak.txt" 2>&1 || failed=1
+  cat "$out/soak.txt" | tee -a "$log"
   if command -v ncu >/dev/null; then
     bash tests/gpu/ncu_compare.sh "$build" 2>&1 | tee -a "$log" || failed=1
   fi

@@ -4,7 +4,9 @@
 #include "support/catch.hpp"
 #include "support/count_case.hpp"
 
+#include <chrono>
 #include <set>
+#include <thread>
 
 using namespace ptxbench;
 using namespace ptxbench::testing;
@@ -85,4 +87,19 @@ TEST_CASE("count workers: the product's says why it cannot open a device") {
   REQUIRE(evidence->unavailable);
   CHECK(evidence->unavailable->kind == CountUnavailable::Kind::driver);
   CHECK(contains(evidence->unavailable->reason, "cannot open the device"));
+}
+
+TEST_CASE("count workers: a job that hangs is cancelled by killing its worker, and the next is served") {
+  CountWorkers workers = workers_of(PTXBENCH_TEST_WORKER);
+  LocalCallbacks none;
+  const CancelToken cancel;
+  std::thread soon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    cancel.trigger();
+  });
+  const auto evidence = workers.count(request_for("hang"), none, cancel);  // else for three minutes
+  soon.join();
+  REQUIRE_FALSE(evidence);
+  CHECK(evidence.error().code == ErrorCode::cancelled);
+  CHECK(workers.count(request_for("pid"), none, {}));
 }

@@ -133,6 +133,8 @@ Result<Parcel> count(Parcel& job, StageHost&) {
     std::fflush(stdout);
     std::abort();
   }
+  if (request.device == "hang")
+    for (;;) ::pause();
   CountEvidence evidence;
   evidence.method = std::to_string(::getpid());
   return Parcel(to_message(evidence));

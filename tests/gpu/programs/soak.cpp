@@ -1,0 +1,220 @@
+// 120 candidates in a row on one device, a third of them faulting, trapping or hanging in random order, in
+// one process:
+//   soak WORKER [DEVICE] [COUNT]
+// Prints how many verdicts were as expected, this process's memory before and after, how long the device took
+// to answer again after a worker was killed, how long a cancelled hang took to end, and how many workers are
+// left. Exit status 0: all verdicts as expected, memory flat, no worker left.
+#include "support/processes.hpp"
+
+#include <ptxbench/evaluate.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace ptxbench;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Kind {
+  const char* name;
+  const char* body;
+  Status status;
+};
+constexpr Kind kRight{"right", "if (i < n) z[i] = x[i] + x[i];", Status::passed};
+constexpr Kind kWrong{"wrong", "if (i < n) z[i] = x[i];", Status::incorrect_numerical};
+constexpr Kind kIllegal{"illegal address", "z[i + (1ll << 44)] = x[0];", Status::runtime_error};
+constexpr Kind kTrap{"trap", "__trap();", Status::runtime_error};
+// It writes: an emulator knows a loop that waits for what nobody writes for a deadlock.
+constexpr Kind kHang{"hang", "for (unsigned k = 0;; ++k) *(volatile unsigned*)z = k;", Status::timeout};
+
+class Sum final : public Reference {
+ public:
+  Result<void> compute(const Workload&, std::span<const HostTensor> in, std::span<HostTensor> out) override {
+    const auto* x = static_cast<const float*>(in[0].data);
+    auto* z = static_cast<float*>(out[0].data);
+    for (std::uint64_t i = 0; i < out[0].bytes / sizeof(float); ++i) z[i] = x[i] + x[i];
+    return {};
+  }
+};
+
+Result<Workload> twice() {
+  Definition d;
+  d.name = "twice";
+  d.op_type = "elementwise";
+  d.axes = {{"n", false, 0, {}}};
+  d.inputs = {{"x", std::vector<std::string>{"n"}, DType::float32, {}}};
+  d.outputs = {{"z", std::vector<std::string>{"n"}, DType::float32, {}}};
+  PTXBENCH_TRY_ASSIGN(DefinitionPtr definition, make_definition(std::move(d)));
+  Workload w;
+  w.definition = definition;
+  w.axes = {{"n", 4096}};
+  w.uuid = "w";
+  return make_workload(std::move(w));
+}
+
+EvaluateRequest request_of(const Kind& kind, const Workload& workload, int number) {
+  Solution s;
+  s.name = kind.name;
+  s.definition = "twice";
+  s.author = "test";
+  s.spec.language = "cuda";
+  s.spec.target_hardware = {"cuda"};
+  s.spec.entry_point = "launch.json::run";
+  // Each is compiled anew.
+  s.sources = {
+      {"launch.json",
+       R"json({"version": 1, "steps": [{"kernel": "twice", "grid": ["ceil_div(n, 256)"], "block": [256],
+                                    "args": [{"tensor": "x"}, {"tensor": "z"}, {"i32": "n"}]}]})json"},
+      {"twice.cu", "// " + std::to_string(number) +
+                       "\nextern \"C\" __global__ void twice(const float* x, float* z, int n) {\n"
+                       "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" +
+                       kind.body + "\n}\n"}};
+  EvaluateRequest request;
+  request.solution = std::make_shared<const Solution>(std::move(s));
+  request.workloads = {workload};
+  request.judging.reference = std::shared_ptr<Reference>(std::make_shared<Sum>());
+  request.judging.baseline = NoBaseline{};
+  request.options.trials = 1;
+  request.options.time = request.options.count = false;
+  request.options.schedules = request.options.small_sm_count = 0;
+  request.options.run_deadline_ns = 1'000'000'000;
+  return request;
+}
+
+long resident_kb() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line))
+    if (line.rfind("VmRSS:", 0) == 0) return std::atol(line.c_str() + 6);
+  return 0;
+}
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void print_times(const char* what, std::vector<double> times) {
+  if (times.empty()) return;
+  std::sort(times.begin(), times.end());
+  std::printf("%s: %zu times, min %.0f, median %.0f, max %.0f ms\n", what, times.size(), times.front(),
+              times[times.size() / 2], times.back());
+}
+
+struct Times {
+  std::vector<double> after_hang, cancel;
+};
+
+int soak(const std::shared_ptr<Context>& context, const Workload& workload, int count) {
+  std::vector<Kind> kinds;
+  const std::array<Kind, 3> bad{kIllegal, kHang, kTrap};
+  for (int i = 0; i < count; ++i)
+    kinds.push_back(i % 3 == 0 ? bad[static_cast<std::size_t>(i / 3) % 3] : i % 5 == 1 ? kWrong : kRight);
+  std::mt19937_64 random(7);
+  for (std::size_t i = kinds.size(); i > 1; --i) std::swap(kinds[i - 1], kinds[random() % i]);
+  kinds.insert(kinds.begin(), kRight);
+
+  Times times;
+  std::map<std::string, std::pair<int, int>> by_kind;  // as expected, in all
+  long warm_kb = 0;
+  bool good = true;
+  const Clock::time_point start = Clock::now();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const EvaluateRequest request = request_of(kinds[i], workload, static_cast<int>(i));
+    const Result<Evaluation> evaluation =
+        evaluate(*context, *request.solution, request.workloads, request.judging, request.options);
+    auto& [right, all] = by_kind[kinds[i].name];
+    ++all;
+    if (!evaluation)
+      std::printf("%s: %s\n", kinds[i].name, evaluation.error().to_string().c_str());
+    else if (evaluation->status() == kinds[i].status)
+      ++right;
+    else
+      std::printf("%s: %s\n", kinds[i].name, to_json(evaluation->verdicts.at(0)).c_str());
+    good = good && evaluation && evaluation->status() == kinds[i].status;
+    if (i == kinds.size() / 4) warm_kb = resident_kb();
+  }
+  const long end_kb = resident_kb();
+  std::printf("%zu candidates in %.1f s\n", kinds.size(), ms_since(start) / 1000);
+  for (const auto& [name, counts] : by_kind)
+    std::printf("  %s: %d of %d as expected\n", name.c_str(), counts.first, counts.second);
+  std::printf("resident memory of this process: %ld KiB after a quarter, %ld KiB at the end\n", warm_kb,
+              end_kb);
+  if (end_kb > warm_kb + 32 * 1024) {
+    std::printf("it grows\n");
+    good = false;
+  }
+
+  // Hangs that are cancelled instead: to the end of the job, and to the next verdict.
+  for (int i = 0; i < 5; ++i) {
+    EvaluateRequest request = request_of(kHang, workload, 10'000 + i);
+    request.options.run_deadline_ns = 60'000'000'000;
+    Result<std::unique_ptr<Job>> job = submit(context, std::move(request));
+    if (!job) return 1;
+    (void)(*job)->wait(1'500'000'000);
+    const Clock::time_point cancelled = Clock::now();
+    (*job)->cancel();
+    (void)(*job)->wait();
+    times.cancel.push_back(ms_since(cancelled));
+    const Result<Evaluation> ended = (*job)->take();
+    if (ended || ended.error().code != ErrorCode::cancelled) {
+      std::printf("a cancelled hang has another result\n");
+      good = false;
+    }
+    const EvaluateRequest next = request_of(kRight, workload, 20'000 + i);
+    const Result<Evaluation> evaluation =
+        evaluate(*context, *next.solution, next.workloads, next.judging, next.options);
+    times.after_hang.push_back(ms_since(cancelled));
+    good = good && evaluation && evaluation->status() == Status::passed;
+  }
+  print_times("a cancelled hang ends after", times.cancel);
+  print_times("the verdict after a cancelled hang, compiling included, is there after", times.after_hang);
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const Result<Workload> workload = twice();
+  if (!workload) return 2;
+  std::mutex mutex;
+  std::vector<double> answers;
+  ContextOptions options;
+  options.worker_path = argv[1];
+  options.cache_dir = "";
+  if (argc > 2) options.device = argv[2];
+  options.log = [&](LogLevel, std::string_view line) {
+    const std::size_t at = line.find(" answers again ");
+    if (at == std::string_view::npos) return;
+    const std::lock_guard lock(mutex);
+    answers.push_back(std::atof(std::string(line.substr(at + 15)).c_str()));
+  };
+  int code = 2;
+  {
+    const Result<std::shared_ptr<Context>> context = Context::create(options);
+    if (!context) {
+      std::printf("%s\n", context.error().to_string().c_str());
+      return 2;
+    }
+    code = soak(*context, *workload, argc > 3 ? std::atoi(argv[3]) : 120);
+  }
+  print_times("from the kill of a worker to a device that has passed its self-test", answers);
+  const bool left = !testing::eventually([] { return testing::children_of(::getpid()).empty(); });
+  std::printf("workers left: %zu\n", testing::children_of(::getpid()).size());
+  std::printf(code == 0 && !left ? "soak: all as expected\n" : "soak: FAILED\n");
+  return left ? 1 : code;
+}
