@@ -191,7 +191,7 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, bool next_depend
   grid.ctas_per_sm = launch.ctas_per_sm;
   grid.schedule = launch.schedule;
   // What orders two accesses does not depend on the schedule: the first one looks for all.
-  grid.finds_races = grid.shared_bytes > kSystemShared;
+  grid.finds_races = grid.schedule.mode == Schedule::Mode::eager && grid.shared_bytes > kSystemShared;
   grid.limits.steps = options_.step_limit;
   grid.limits.deadline_ns = deadline;
   grid.limits.threads = options_.threads;

@@ -28,6 +28,8 @@ void HappensBefore::Clock::join(const Clock& other) {
   };
   known(accesses, other.accesses);
   known(copies, other.copies);
+  if (waits.size() < other.waits.size()) waits.resize(other.waits.size(), 0);
+  for (std::size_t i = 0; i < other.waits.size(); ++i) waits[i] = std::max(waits[i], other.waits[i]);
   if (phases.size() < other.phases.size()) phases.resize(other.phases.size(), 0);
   for (std::size_t i = 0; i < other.phases.size(); ++i) phases[i] = std::max(phases[i], other.phases[i]);
 }
@@ -36,6 +38,7 @@ void HappensBefore::Clock::clear() {
   accesses.clear();
   copies.clear();
   phases.clear();
+  waits.clear();
 }
 
 void HappensBefore::reset(const Cluster& cluster) {
@@ -193,6 +196,24 @@ void HappensBefore::wait(const WaitKey& key, const Warp& warp, Mask lanes, bool 
 void HappensBefore::copies_done(std::uint32_t warp, unsigned lane, std::uint32_t group) {
   std::uint32_t& done = threads_[warp].copies[lane];
   done = std::max(done, group);
+}
+
+void HappensBefore::waited(std::uint32_t warp, Wait what, std::uint64_t value) {
+  std::vector<std::uint64_t>& waits = threads_[warp].base.waits;
+  if (waits.empty()) waits.resize(threads_.size() * kWaits, 0);
+  std::uint64_t& own = waits[warp * kWaits + what];
+  own = std::max(own, value);
+}
+
+bool HappensBefore::knows_wait(std::uint32_t warp, int lane, std::uint32_t of, Wait what,
+                               std::uint64_t value) const {
+  const std::size_t at = std::size_t{of} * kWaits + what;
+  const auto known = [&](const Clock& c) { return at < c.waits.size() && c.waits[at] >= value; };
+  const Threads& t = threads_[warp];
+  if (known(t.base)) return true;
+  return std::any_of(t.parts.begin(), t.parts.end(), [&](const Part& p) {
+    return (lane < 0 || (p.lanes >> lane & 1) != 0) && known(p.clock);
+  });
 }
 
 void HappensBefore::fence(const Warp& warp, Mask lanes, bool acquires, bool releases) {

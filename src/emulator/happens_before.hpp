@@ -31,6 +31,7 @@ class HappensBefore {
   struct Clock {
     std::vector<Known> accesses, copies;  // by warp of the cluster
     std::vector<std::uint32_t> phases;    // by barrier: phases that are over
+    std::vector<std::uint64_t> waits;     // by warp and Wait: what it has waited for
     void join(const Clock& other);
     void clear();
   };
@@ -42,6 +43,8 @@ class HappensBefore {
     async,  // what an asynchronous operation wrote that signals barrier `index` in its phase `number` (from 0
             // on)
   };
+  // What a warp waits for itself, each a number that only grows: wgmma of its warpgroup, its bulk stores.
+  enum Wait : std::uint8_t { kWgmma, kStores, kWaits };
   struct Event {
     Kind kind = Kind::access;
     std::uint32_t index = 0, number = 0;
@@ -52,6 +55,10 @@ class HappensBefore {
   std::uint32_t warps() const { return static_cast<std::uint32_t>(threads_.size()); }
   std::uint32_t number_of(std::uint32_t rank, std::uint32_t warp) const { return rank * warps_ + warp; }
   std::uint32_t number_of(const Warp& warp) const { return number_of(warp.cta->rank, warp.index); }
+
+  void waited(std::uint32_t warp, Wait what, std::uint64_t value);
+  // Whether lane @p lane of @p warp knows that warp @p of has waited so; -1: whether any of its lanes does.
+  bool knows_wait(std::uint32_t warp, int lane, std::uint32_t of, Wait what, std::uint64_t value) const;
 
   // The next access of @p warp: its number, from 1 on.
   std::uint32_t next_access(std::uint32_t warp) { return ++threads_[warp].accesses; }

@@ -198,6 +198,7 @@ bool mbarrier_inval(Agent& agent, Cta& cta, std::uint32_t offset) {
   if (!b) return false;
   b->valid = false;
   b->inval = agent.site;
+  if (agent.cluster.races != nullptr) agent.cluster.races->barrier_gone(agent, cta, offset);
   b->arrivals.clear();
   // What the bytes hold now nobody knows.
   if (!cta.shared_undefined.empty()) set_undefined(cta.shared_undefined, offset, 8, true);
@@ -286,6 +287,7 @@ bool mbarrier_complete_tx(Agent& agent, Cta& cta, std::uint32_t offset, std::int
 bool mbarrier_test_parity(Agent& agent, Cta& cta, std::uint32_t offset, std::uint32_t parity, bool& over) {
   const MBarrier* b = live(agent, cta, offset, "a wait");
   if (!b) return false;
+  if (agent.cluster.races != nullptr) agent.cluster.races->barrier_tested(agent, cta, offset);
   if (parity > 1)
     return misuse(agent, cta, offset, "a wait for parity " + std::to_string(parity) + "; it must be 0 or 1");
   // The current phase has parity `phase & 1`; the other parity is that of the phase before.
@@ -297,6 +299,7 @@ bool mbarrier_test_parity(Agent& agent, Cta& cta, std::uint32_t offset, std::uin
 bool mbarrier_test_state(Agent& agent, Cta& cta, std::uint32_t offset, std::uint64_t state, bool& over) {
   const MBarrier* b = live(agent, cta, offset, "a wait");
   if (!b) return false;
+  if (agent.cluster.races != nullptr) agent.cluster.races->barrier_tested(agent, cta, offset);
   const std::uint64_t phase = state >> 20;
   if (phase != b->phase && phase + 1 != b->phase)
     return misuse(agent, cta, offset,

@@ -1,6 +1,7 @@
 // Changing tensor maps: tensormap.replace, tensormap.cp_fenceproxy. PTX ISA 9.7.9.26, 9.7.13.16.
 #include "emulator/async_operands.hpp"
 #include "emulator/map_changes.hpp"
+#include "emulator/races.hpp"
 #include "emulator/tensor_map.hpp"
 #include "emulator/text.hpp"
 
@@ -112,6 +113,7 @@ Flow run_replace(Exec& x) {
       return x.fault(FaultKind::undefined_value, lane,
                      "tensormap.replace on 128 bytes at " + hex(address) +
                          " of which some were never written: where a map keeps its fields nobody knows");
+    if (cta != nullptr && x.cluster.races != nullptr) x.cluster.races->object(x, lane, *cta, offset, 128, Access::write);
     auto map = decode_tensor_map(bytes);
     // Compilers make maps from nothing: zeros, then every field.
     if (!map && std::all_of(bytes, bytes + 128, [](std::uint8_t b) { return b == 0; })) map = TensorMap{};
@@ -174,6 +176,7 @@ Flow run_copy(Exec& x) {
   const std::uint8_t* from = map_bytes(x, agent, lane, address_of(x, 1, 1, x.op.sources, lane), kInShared,
                                        Access::read, cta, offset);
   if (!from) return Flow::stop;
+  if (x.cluster.races != nullptr) x.cluster.races->async_read(agent_of(x, -1), *cta, offset, 128);  // the warp does
   std::uint8_t* p = x.grid.memory->global(agent, to, 128, 128, Access::write);
   if (!p) return Flow::stop;
   std::memcpy(p, from, 128);

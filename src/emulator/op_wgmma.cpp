@@ -1,5 +1,6 @@
 // wgmma.mma_async, fence, commit_group, wait_group: issuing warpgroup multiplies and waiting for them
 // (wgmma.hpp). PTX ISA 9.7.15.
+#include "emulator/happens_before.hpp"
 #include "emulator/op_tensor.hpp"
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
@@ -188,6 +189,8 @@ Flow run_wait(Exec& x) {
     for (; committed.size() > static_cast<std::uint64_t>(x.op.imm); committed.pop_front()) done = committed.front();
     if (x.cluster.clocks != nullptr && done != 0)
       x.cluster.clocks->learn(x.cta.rank, x.warp.index, VectorClocks::kWgmma, done);
+    if (HappensBefore* order = order_of(x.cluster); order != nullptr && done != 0)
+      order->waited(order->number_of(x.warp), HappensBefore::kWgmma, done);
     return Flow::next;
   }
   x.fragment.wait.kind = WaitKey::Kind::async_group;

@@ -1,5 +1,6 @@
 #include "emulator/overwrites.hpp"
 
+#include "emulator/happens_before.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/run.hpp"
 #include "emulator/vector_clocks.hpp"
@@ -56,6 +57,8 @@ void store_waited_for(Cta& cta, std::uint32_t warp, std::uint32_t number, std::u
   if (number == 0 || clocks == nullptr || cta.track == nullptr || !cta.track->reads) return;
   cta.track->reads->stores[number - 1].waited = wait;
   clocks->learn(cta.rank, warp, VectorClocks::kStores, wait);
+  if (HappensBefore* order = order_of(*cta.cluster))
+    order->waited(order->number_of(cta.rank, warp), HappensBefore::kStores, wait);
 }
 
 void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
@@ -63,6 +66,17 @@ void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32
   const VectorClocks* clocks = agent.cluster.clocks.get();
   if (reads == nullptr || !reads->any() || clocks == nullptr || agent.site.warp < 0 || bytes == 0) return;
   const auto writer = static_cast<std::uint32_t>(agent.site.warp);
+  // Whether it knows that warp w of the memory's CTA has waited. The stricter of the two clocks, where it
+  // runs.
+  const HappensBefore* order = order_of(agent.cluster);
+  const auto waited = [&](std::uint32_t w, bool wgmma, std::uint64_t value) {
+    if (order == nullptr)
+      return clocks->known(agent.cta.rank, writer, wgmma ? VectorClocks::kWgmma : VectorClocks::kStores,
+                           where.rank, w, value);
+    return order->knows_wait(order->number_of(agent.cta.rank, writer), agent.site.lane,
+                             order->number_of(where.rank, w),
+                             wgmma ? HappensBefore::kWgmma : HappensBefore::kStores, value);
+  };
   const std::uint32_t last = (offset + bytes - 1) / 16;
   const auto place = [&](std::uint32_t granule) { return shared_place(where, granule * 16); };
   for (std::uint32_t group = 0; group < reads->wgmma.size(); ++group) {
@@ -74,8 +88,7 @@ void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32
       g.number[i] = 0;
       if (number <= good) continue;
       bool known = false;
-      for (std::uint32_t w = 4 * group; w < 4 * group + 4 && !known; ++w)
-        known = clocks->known(agent.cta.rank, writer, VectorClocks::kWgmma, where.rank, w, number);
+      for (std::uint32_t w = 4 * group; w < 4 * group + 4 && !known; ++w) known = waited(w, true, number);
       if (known) {
         good = number;
         continue;
@@ -95,9 +108,7 @@ void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32
     if (number == 0) continue;
     reads->store[i] = 0;
     const AsyncReads::Store& s = reads->stores[number - 1];
-    if (s.waited != 0 && clocks->known(agent.cta.rank, writer, VectorClocks::kStores, where.rank,
-                                       static_cast<std::uint32_t>(s.site.warp), s.waited))
-      continue;
+    if (s.waited != 0 && waited(static_cast<std::uint32_t>(s.site.warp), false, s.waited)) continue;
     agent.run.remark(
         true, "store_source_overwritten", agent.site,
         "writes shared memory at " + place(i) + " of CTA " + std::to_string(where.linear_id) +

@@ -70,6 +70,7 @@ void Races::reset(const Cluster& cluster) {
   for (std::size_t r = 0; r < pages_.size(); ++r)
     pages_[r].resize((cluster.ctas[r]->shared.size() >> kPageBits) + 1);
   logs_.resize(order.warps());
+  for (Log& l : logs_) l.copies.clear();
   made_.clear();
   copied_.clear();
   seen_.clear();
@@ -318,7 +319,8 @@ void Races::own(const Exec& x, const SharedLanes& lanes, unsigned bytes, Access 
       in_index = offset >> kPageBits;
       to = reads_of(d, p);
     }
-    const std::uint32_t in_page = offset & (kPage - 1), first = in_page >> in->shift, cells = bytes >> in->shift;
+    const std::uint32_t in_page = offset & (kPage - 1), first = in_page >> in->shift,
+                        cells = bytes >> in->shift;
     for (std::uint32_t cell = first; cell < first + cells; ++cell) {
       if (in->who[cell] != good_who) good_who = in->who[cell], good = limit(d.warp, good_who);
       if (in->stamps[cell] > good || !in->strong.empty()) {
@@ -356,6 +358,16 @@ void Races::scattered(const Exec& x, const Place place[kLanes], unsigned bytes, 
     d.first = static_cast<unsigned>(i);
     lane_touches(d, *to.cta, d.starts, bytes);
   });
+}
+
+void Races::object(const Exec& x, int lane, Cta& where, std::uint32_t offset, std::uint32_t bytes,
+                   Access access) {
+  if (full()) return;
+  Doing d = begin(x, access);
+  d.lane = lane;
+  d.starts = offset;
+  d.first = static_cast<unsigned>(lane);
+  lane_touches(d, where, offset, bytes);
 }
 
 void Races::one_by_one(const Exec& x) { one_number_ = begin(x, Access::read).stamp; }
@@ -433,6 +445,12 @@ void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std
   d.access = Access::write;
   d.who = who_of(Kind::copy, d.warp);
   d.stamp = group << 6;
+  auto& copies = logs_[d.warp].copies;
+  if (const std::pair copy(group, agent.site.op); copies.empty() || copies.back() != copy) {
+    constexpr std::size_t kKept = 64;
+    if (copies.size() == kKept) copies.erase(copies.begin());
+    copies.push_back(copy);
+  }
   d.lane = agent.site.lane;
   d.run = &agent.run;
   d.grid = &agent.grid;
@@ -492,17 +510,32 @@ void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, cons
 // --- mbarrier objects
 // -----------------------------------------------------------------------------------------
 
+std::uint32_t Races::next_use(const Agent& agent, std::uint32_t warp) {
+  const std::uint32_t number = order.next_access(warp);
+  if (number > kMostAccesses) off_ = true;
+  log(warp, number, agent.site.op);
+  return number << 6 | static_cast<std::uint32_t>(std::max(agent.site.lane, 0));
+}
+
+void Races::barrier_race(const Agent& agent, const Cta& owner, std::uint32_t offset, std::uint32_t by,
+                         std::uint32_t stamp, const char* does, const char* did) {
+  Doing d;
+  d.run = &agent.run;
+  d.site = agent.site;
+  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  const Site other = site_of(by, stamp);
+  found(d, other.op, order.knows_roughly(d.warp, event_of(by, stamp)),
+        std::string(does) + mbarrier_name(owner, offset) + ", which " + who_at(*agent.grid.kernel, other) +
+            did + ", and nothing orders the two");
+}
+
 void Races::barrier_made(const Agent& agent, const Cta& owner, std::uint32_t offset) {
   if (agent.site.warp < 0) return;
   const std::uint32_t number =
       order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
   if (made_.size() <= number) made_.resize(number + 1);
   const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  const std::uint32_t access = order.next_access(warp);
-  if (access > kMostAccesses) off_ = true;
-  log(warp, access, agent.site.op);
-  made_[number] = {who_of(Kind::access, warp),
-                   access << 6 | static_cast<std::uint32_t>(std::max(agent.site.lane, 0)), agent.site.op};
+  made_[number] = {who_of(Kind::access, warp), next_use(agent, warp), {}};
 }
 
 void Races::barrier_used(const Agent& agent, const Cta& owner, std::uint32_t offset) {
@@ -510,23 +543,36 @@ void Races::barrier_used(const Agent& agent, const Cta& owner, std::uint32_t off
   const std::uint32_t number =
       order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
   if (made_.size() <= number || made_[number].stamp == 0) return;
-  const Made made = made_[number];
+  const Made& made = made_[number];
   const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  const Event event = event_of(made.who, made.stamp);
-  if (made.stamp <= limit(warp, made.who) || order.knows(warp, agent.site.lane, event)) return;
-  Doing d;
-  d.run = &agent.run;
-  d.grid = &agent.grid;
-  d.site = agent.site;
-  d.warp = warp;
-  Site site = agent.site;
-  site.op = made.op;
-  site.warp = static_cast<std::int32_t>(index_of(made.who) % owner.warps.size());
-  site.cta = static_cast<std::int64_t>(cluster_->ctas[index_of(made.who) / owner.warps.size()]->linear_id);
-  const bool lanes_only = order.knows_roughly(warp, event);
-  found(d, made.op, lanes_only,
-        "uses " + mbarrier_name(owner, offset) + ", which " + who_at(*agent.grid.kernel, site) +
-            " initialises, and nothing orders the two");
+  if (made.stamp > limit(warp, made.who) &&
+      !order.knows(warp, agent.site.lane, event_of(made.who, made.stamp)))
+    barrier_race(agent, owner, offset, made.who, made.stamp, "uses ", " initialises");
+}
+
+void Races::barrier_tested(const Agent& agent, const Cta& owner, std::uint32_t offset) {
+  if (agent.site.warp < 0) return;
+  const std::uint32_t number =
+      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
+  if (made_.size() <= number) return;
+  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  std::vector<std::uint32_t>& tests = made_[number].tests;
+  if (tests.size() <= warp) tests.resize(warp + 1, 0);
+  tests[warp] = next_use(agent, warp);
+}
+
+void Races::barrier_gone(const Agent& agent, const Cta& owner, std::uint32_t offset) {
+  if (agent.site.warp < 0 || full()) return;
+  const std::uint32_t number =
+      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
+  if (made_.size() <= number) return;
+  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+  for (std::uint32_t w = 0; w < made_[number].tests.size(); ++w) {
+    const std::uint32_t stamp = made_[number].tests[w], by = who_of(Kind::access, w);
+    if (stamp > limit(warp, by) && !order.knows(warp, agent.site.lane, event_of(by, stamp)))
+      barrier_race(agent, owner, offset, by, stamp, "makes invalid ", " waits for");
+  }
+  made_[number] = {};
 }
 
 // --- reports
@@ -546,7 +592,12 @@ Site Races::site_of(std::uint32_t who, std::uint32_t stamp) const {
   site.warp = static_cast<std::int32_t>(index % warps);
   site.lane = static_cast<std::int32_t>(stamp & 31);
   const std::vector<std::uint32_t>& ops = logs_[index].ops;
-  if (kind_of(who) != Kind::copy && !ops.empty()) site.op = ops[number & (ops.size() - 1)];
+  if (kind_of(who) == Kind::copy) {
+    for (const auto& [group, op] : logs_[index].copies)
+      if (group == number) site.op = op;
+  } else if (!ops.empty()) {
+    site.op = ops[number & (ops.size() - 1)];
+  }
   return site;
 }
 

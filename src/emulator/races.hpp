@@ -35,6 +35,9 @@ class Races {
   void one_by_one(const Exec& x);
   void one(const Exec& x, int lane, const Place& place, unsigned bytes, Access access);
 
+  // Of one lane, any multiple of 16 bytes.
+  void object(const Exec& x, int lane, Cta& where, std::uint32_t offset, std::uint32_t bytes, Access access);
+
   // Of asynchronous operations, issued by agent.site. One that signals the mbarrier at @p barrier of @p
   // owner:
   void async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
@@ -50,6 +53,9 @@ class Races {
   // An mbarrier object is initialised; it is used.
   void barrier_made(const Agent& agent, const Cta& owner, std::uint32_t offset);
   void barrier_used(const Agent& agent, const Cta& owner, std::uint32_t offset);
+  // A thread waits for it; it is made invalid, of which waits must be known.
+  void barrier_tested(const Agent& agent, const Cta& owner, std::uint32_t offset);
+  void barrier_gone(const Agent& agent, const Cta& owner, std::uint32_t offset);
 
  private:
   static constexpr std::uint32_t kPageBits = 10, kPage = 1 << kPageBits;
@@ -78,7 +84,7 @@ class Races {
     int lane = -1;  // -1: all of the warp's
     Access access = Access::read;
     bool strong = false;
-    bool repeats = false;  // several lanes may access the same bytes
+    bool repeats = false;           // several lanes may access the same bytes
     const Exec* storing = nullptr;  // a plain st
     Run* run = nullptr;
     const Grid* grid = nullptr;
@@ -88,10 +94,11 @@ class Races {
   };
   struct Log {  // ops of a warp's last accesses, by number modulo the size
     std::vector<std::uint32_t> ops;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;  // groups of its last cp.async, and their ops
   };
   struct Made {
     std::uint32_t who = 0, stamp = 0;
-    std::uint32_t op = 0;
+    std::vector<std::uint32_t> tests;  // by warp: stamp of its last wait; 0: none
   };
   struct Copied {  // the last operations that signalled a barrier
     std::uint32_t phase = 0;
@@ -120,6 +127,9 @@ class Races {
   void race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t who, std::uint32_t stamp,
             bool was_write);
   void found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::string text);
+  std::uint32_t next_use(const Agent& agent, std::uint32_t warp);
+  void barrier_race(const Agent& agent, const Cta& owner, std::uint32_t offset, std::uint32_t by,
+                    std::uint32_t stamp, const char* does, const char* did);
   static HappensBefore::Event event_of(std::uint32_t who, std::uint32_t stamp);
   Site site_of(std::uint32_t who, std::uint32_t stamp) const;
   void log(std::uint32_t warp, std::uint32_t number, std::uint32_t op);

@@ -160,8 +160,11 @@ bool ClusterRunner::settle_in_flight(Warp& warp, Fragment& f, const Op& op) {
       *run_);
   if (run_->failed()) return false;
   if (!busy()) {
-    if (const auto& state = warp.cta->warpgroups[group]; state != nullptr && cluster_.clocks != nullptr)
+    if (const auto& state = warp.cta->warpgroups[group]; state != nullptr && cluster_.clocks != nullptr) {
       cluster_.clocks->learn(warp.cta->rank, warp.index, VectorClocks::kWgmma, state->completed);
+      if (HappensBefore* order = order_of(cluster_))
+        order->waited(order->number_of(warp), HappensBefore::kWgmma, state->completed);
+    }
     return true;
   }
   f.wait.kind = Kind::time;  // other warps of the warpgroup have not issued it yet

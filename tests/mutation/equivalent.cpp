@@ -58,8 +58,10 @@ class Rules {
     }
     if (kind == "delete_wait" && begins(i, "wgmma.wait_group")) return waited_before();
     if (kind == "flip_scale_d") return accumulators_zeroed();
-    if (kind == "delete_barrier" && cta_barrier(i)) return barrier_beside();
-    if (kind == "delete_barrier" && i.opcode == "bar" && has(i, "warp")) return warp_barrier();
+    if (kind == "delete_barrier" && (cta_barrier(i) || (i.opcode == "bar" && has(i, "warp")))) {
+      const std::string beside = cta_barrier(i) ? barrier_beside() : warp_barrier();
+      return beside.empty() ? orders_nothing() : beside;
+    }
     if (kind == "delete_barrier" && has(i, "cluster")) return cluster_end();
     if (kind == "drop_initialisation" && i.opcode == "mov") return already_holds();
     return {};
@@ -205,6 +207,19 @@ class Rules {
       if (communicates(i) || i.opcode == "bra") break;
     }
     return {};
+  }
+
+  // A barrier of a CTA or a warp without which the detector of races finds nothing: what it orders, other
+  // barriers order as well, or nobody accesses. Not where threads may speak to each other through global memory,
+  // which the detector does not follow.
+  std::string orders_nothing() const {
+    for (const Instruction& i : f_->body) {
+      const bool strong = has(i, "acquire") || has(i, "release") || has(i, "relaxed") || has(i, "volatile") ||
+                          i.opcode == "atom" || i.opcode == "red";
+      const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
+      if (memory && strong && !has(i, "shared") && !has(i, "shared::cta") && !has(i, "shared::cluster")) return {};
+    }
+    return "nothing in shared memory is ordered by it alone (each access is followed)";
   }
 
   // On every way to it the register was given the same constant, and nothing else since.
