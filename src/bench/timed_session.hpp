@@ -2,10 +2,10 @@
 // at different addresses, a clock, and a check of outputs.
 #pragma once
 
-#include "verify/input_pool.hpp"
 #include "bench/condition_watch.hpp"
 #include "bench/timed_check.hpp"
 #include "bench/timed_run.hpp"
+#include "verify/input_pool.hpp"
 #include "verify/stopwatch.hpp"
 
 #include <ptxbench/bench.hpp>

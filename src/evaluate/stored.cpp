@@ -2,7 +2,7 @@
 
 #include "core/guard.hpp"
 #include "trace/safetensors.hpp"
-#include "verify/judge/random.h"
+#include "verify/host_loops.hpp"
 #include "verify/seed.hpp"
 
 #include <algorithm>
@@ -36,14 +36,9 @@ class StoredInputs final : public InputSource {
           PTXBENCH_TRY(read_stored(root_, *stored, tensor));
           continue;
         }
-        const judge::DrawSpec spec = draw_spec(tensor_key(trial_seed(seed, workload.uuid, trial), tensor.name), tensor.dtype,
-                                               tensor.shape, distribution_of_trial(trial));
-        const std::uint32_t bits = judge::type_bits(spec.type), width = std::max<std::uint32_t>(bits / 8, 1);
-        for (std::uint64_t unit = 0; unit < judge::draw_units(spec); ++unit) {
-          const judge::u64 value = judge::draw_unit(spec, unit);
-          for (std::uint32_t b = 0; b < width; ++b)
-            static_cast<std::uint8_t*>(tensor.data)[unit * width + b] = static_cast<std::uint8_t>(value >> (8 * b));
-        }
+        host_draw(draw_spec(tensor_key(trial_seed(seed, workload.uuid, trial), tensor.name), tensor.dtype, tensor.shape,
+                            distribution_of_trial(trial)),
+                  tensor.data);
       }
       return {};
     });

@@ -41,7 +41,7 @@ struct Setup {
       : causal(is_causal),
         backward(is_backward),
         workload(
-            attention_workload(attention_definition(kWidth, causal, backward), kBatch, kHeads, kSequence)),
+            attention_workload(attention_definition(backward, causal, kWidth), kBatch, kHeads, kSequence)),
         library(make_cudnn_attention(FakeCudnn::library(), {backward, causal, DType::bfloat16})) {}
 
   DeviceBuffer half(const Matrix& values) {
@@ -213,13 +213,13 @@ TEST_CASE("an attention that cuDNN does not serve is unsupported, in its own wor
 
 TEST_CASE("a library is found by the pattern of tensors") {
   const auto found = find_library_baseline(
-      attention_workload(attention_definition(64, true, false), 1, 1, 64), "/nonexistent/cuda");
+      attention_workload(attention_definition(false, true, 64), 1, 1, 64), "/nonexistent/cuda");
   if (!found) {  // this machine has no cuDNN
     CHECK(found.error().code == ErrorCode::toolkit);
     CHECK(contains(found.error().message, "cuDNN"));
     CHECK(contains(found.error().message, "/nonexistent/cuda"));
   }
-  Definition untagged = *attention_definition(64, true, false);
+  Definition untagged = *attention_definition(false, true, 64);
   untagged.tags.clear();
   const auto none =
       find_library_baseline(attention_workload(make_definition(std::move(untagged)).value(), 1, 1, 64));

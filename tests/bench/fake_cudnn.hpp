@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/cuda_libs.hpp"
-#include "support/sdpa_case.hpp"
+#include "support/attention_reference.hpp"
 #include "support/catch.hpp"
 #include "support/fake_device.hpp"
 
