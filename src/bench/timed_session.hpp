@@ -55,7 +55,7 @@ class TimedSession {
  private:
   Result<Inputs> draw(int number);
   Result<void> prepare_baseline(const ScalarValues& scalars);
-  Result<void> allocate_sets(bool for_baseline);
+  Result<void> allocate_sets();
   Result<void> make_runnables(bool baseline);
 
   Device& device_;
@@ -72,6 +72,7 @@ class TimedSession {
   std::unique_ptr<RunClock> clock_;
   std::unique_ptr<TimedCheck> check_;
   std::vector<BufferSet> sets_;
+  std::size_t least_sets_ = 1;  // two where there is a baseline to run
 };
 
 // The drivers. Each fills the session's evidence.

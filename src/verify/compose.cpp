@@ -153,8 +153,8 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
       if (s.sampled_largest_reference > 0) largest *= std::max(1.0, s.largest_reference / s.sampled_largest_reference);
     }
     limits.max = std::max(kMaxFactor * std::max(largest, rounding), kMaxSumFactor * sum);
-    // Where outputs are of very different sizes: the largest one's sum, as the floor has it.
-    limits.max = std::max(limits.max, kMaxFactor * std::ldexp(s.largest_reference, s.sum_floor));
+    // Outputs of an attention are of very different sizes: the largest one's sum, as the floor has it.
+    if (!s.may_be_exact) limits.max = std::max(limits.max, kMaxFactor * std::ldexp(s.largest_reference, s.sum_floor));
   }
   // Errors go with the outputs' own size, so the slope scatters by (error / size) * sqrt(sum x^4) / sum x^2:
   // that is 1 / sqrt(n) for outputs of one size and more where a few large ones decide. 2^-12 is what is left
@@ -166,7 +166,7 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
     // Where P takes a few values only, as of small integers, its roundings do not average out, and the model's slope says by
     // how much.
-    if (s.has_model && s.sampled_squared_reference > 0)
+    if (s.has_model && !s.may_be_exact && s.sampled_squared_reference > 0)
       limits.scale += 2 * std::abs(s.model_times_reference / s.sampled_squared_reference - 1);
   }
   return limits;

@@ -1,6 +1,7 @@
 #include "verify/diagnose.hpp"
 
 #include "core/json.hpp"
+#include "verify/judge/judge.h"
 #include "verify/text.hpp"
 
 #include <algorithm>
@@ -104,9 +105,7 @@ class Recogniser {
   std::uint64_t index(const Place& p) const { return (p.matrix * rows() + p.row) * columns() + p.column; }
 
   bool allowed(double got, double expected) const {
-    if (std::isnan(expected)) return std::isnan(got);
-    if (!std::isfinite(got) || !std::isfinite(expected)) return got == expected;
-    return std::abs(got - expected) <= in_.allowed.atol + in_.allowed.rtol * std::abs(expected);
+    return !judge::element_wrong(got, expected, in_.allowed.atol, in_.allowed.rtol, in_.allowed.largest);
   }
   // Whether what stands at i is what a hypothesis says.
   bool agrees(std::uint64_t i, double value) const {

@@ -70,9 +70,11 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
     OutputEvidence& evidence = outputs[i];
     if (!evidence.first_wrong || evidence.comparator == ComparatorKind::callback) continue;
     const TensorLayout& layout = parts.layouts.outputs[i];
-    Allowed allowed{evidence.tolerance.atol, evidence.tolerance.rtol};
+    const Tolerance& t = evidence.tolerance;
+    const double largest = judge::largest_finite(static_cast<judge::u32>(layout.dtype));
+    Allowed allowed{t.atol, t.either ? -t.rtol : t.rtol, largest};
     if (evidence.comparator == ComparatorKind::model_error)
-      allowed = {model_limits(evidence.statistics, layout.dtype).max, 0};
+      allowed = {model_limits(evidence.statistics, layout.dtype).max, 0, largest};
     const MatrixStack whole = matrix_stack(layout.shape);
     const TileGrid grid = tile_grid(whole);
     PTXBENCH_TRY_ASSIGN(const auto wrong,

@@ -229,6 +229,24 @@ TEST_CASE("pairs walk over a pool of addresses that candidate and baseline share
   CHECK(candidates.size() >= 2);
 }
 
+TEST_CASE("where memory holds the candidate once only, nothing is timed on the baseline's buffers") {
+  // A candidate that is right once and writes nothing after that: the baseline's result must never stand for its own.
+  Setup s;
+  s.job.candidate.solution.sources[0].content =
+      R"json({"version": 1, "workspaces": [{"name": "big", "dtype": "uint8", "shape": [1000000], "init": "none"}],
+              "steps": [{"kernel": "gemm", "grid": ["ceil_div(M, 16)"], "block": [128],
+                         "args": [{"tensor": "X"}, {"tensor": "W"}, {"tensor": "Y"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]})json";
+  s.device.mutable_info().limits.memory_bytes = 1'800'000;
+  s.candidate = [](GemmCall&) {};
+  const TimeEvidence evidence = s.run();
+  CHECK(evidence.pairs.empty());
+  CHECK(evidence.unavailable.find("does not hold what timing needs: 2 sets") != std::string::npos);
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.timing.state == Availability::unavailable);
+  CHECK(verdict.status == Status::passed);  // verification's word, which needs one set
+  CHECK_FALSE(verdict.timing.speedup);
+}
+
 TEST_CASE("one that is right for the first launches and wrong later fails, whatever verification said") {
   for (const int good : {1, 5, 13}) {
     Setup s;
