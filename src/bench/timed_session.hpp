@@ -5,6 +5,7 @@
 #include "bench/condition_watch.hpp"
 #include "bench/timed_check.hpp"
 #include "bench/timed_run.hpp"
+#include "bench/timed_trials.hpp"
 #include "verify/input_pool.hpp"
 #include "verify/stopwatch.hpp"
 
@@ -14,9 +15,6 @@
 #include <vector>
 
 namespace ptxbench {
-
-// Trial numbers of timed draws, far from verification's.
-inline constexpr int kPairTrials = 1'000'000, kNoiseTrials = 2'000'000;
 
 // Tensors, and what can run on them. Either role may use any set.
 struct BufferSet {

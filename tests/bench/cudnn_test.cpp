@@ -157,6 +157,16 @@ TEST_CASE("the fastest plan that can be made is chosen, and named") {
   CHECK(s.cudnn.live_descriptors == 0);
   CHECK(s.device.live_bytes() - before == tensors + 1);  // the fake's own byte
   CHECK(s.device.bad_releases == 0);
+  CHECK(s.device.live_events == 0);
+}
+
+TEST_CASE("the chosen plan has its workspace, whatever was tried after it") {
+  Setup s;
+  s.cudnn.offers = {{1, 3, 4000, 512}, {2, 7, 9000, std::int64_t{1} << 40}, {3, 1, 9000, 64}};
+  const PlanBuffers buffers = s.forward_buffers();
+  REQUIRE(s.library->prepare(s.device, s.workload, buffers));
+  CHECK(contains(s.library->description(), "engine 1"));
+  CHECK(s.library->enqueue(buffers));
 }
 
 TEST_CASE("the fallback engines serve where the heuristics offer nothing else") {

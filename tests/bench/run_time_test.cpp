@@ -463,6 +463,7 @@ TEST_CASE("a baseline that is wrong itself is no yardstick, and fails no candida
   CHECK_FALSE(evidence.failure);
   CHECK(evidence.pairs.size() == 12);
   CHECK(evidence.baseline_description.find("beyond the limits") != std::string::npos);
+  CHECK(s.library_runs == 14);  // of 2 warm-up and 12 timed pairs: none for a check that does not look at it
 }
 
 TEST_CASE("a narrow interval ends the pairs, and the noise pairs") {
@@ -520,6 +521,32 @@ TEST_CASE("pairs under throttling are left out, reported, and bounded") {
   CHECK(unknown.status == Status::passed);
   CHECK(unknown.timing.state == Availability::inconclusive);
   CHECK_FALSE(unknown.timing.speedup);
+}
+
+TEST_CASE("noise pairs under throttling are left out too, and bounded") {
+  Setup s;
+  s.job.pairs = 0;
+  s.job.noise = true;
+  s.job.noise_pairs = 8;
+  FakeMonitor monitor;
+  monitor.next = [](int asked) { return asked == 5 ? 0x44ull : 0x4ull; };
+  const TimeEvidence evidence = s.run(&monitor);
+  CHECK(evidence.noise.size() == 8);
+  CHECK(s.library_runs == 2 * (1 + 8 + 2));
+  CHECK(evidence.gpu.samples > 0);
+  int first = 0;
+  for (const TimedPair& pair : evidence.noise) first += pair.baseline_first ? 1 : 0;
+  CHECK(first == 4);
+
+  Setup hot;
+  hot.job.noise = true;
+  hot.job.noise_pairs = 8;
+  FakeMonitor later;  // once the pairs are timed
+  later.next = [&](int asked) { return asked > 20 ? 0x80ull : 0x4ull; };
+  const TimeEvidence none = hot.run(&later);
+  CHECK(none.pairs.size() == 12);
+  CHECK(none.pairs_discarded == 0);
+  CHECK(none.noise.size() < 8);
 }
 
 TEST_CASE(
