@@ -24,7 +24,7 @@ TensorMap some_map(std::uint64_t address) {
 }
 
 // Makes a map in shared memory (from @p zeros or a copy of the given one), replaces fields, copies it to
-// global memory and loads one box through it.
+// global memory and loads one box through it. The copy to global memory is line 7 of maps.cu.
 std::string kernel(const std::string& replace, bool zeros) {
   return std::string(R"(
 .shared .align 128 .b8 map[128];
@@ -56,6 +56,7 @@ std::string kernel(const std::string& replace, bool zeros) {
          R"(
 COPY:
   bar.warp.sync 0xffffffff;
+  .loc 1 7 0
   tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd2], [%r1], 128;
   fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;
   @!%p1 bra WAIT;
@@ -73,6 +74,7 @@ AGAIN:
   st.global.u32 [%rd7], %r9;
   ret;
 }
+.file 1 "maps.cu"
 )";
 }
 
@@ -209,7 +211,8 @@ TEST_CASE("Hazard: a copy through a changed map without the fences of its proxy"
   // One thread's acquire is enough for its CTA.
   CHECK(hazard(go(address, false, acquire, "@%p1 " + acquire)) == "none");
   CHECK_HAS(hazard(go(address, false, acquire)),
-            Contains("generic.acquire") && Contains("tensormap.cp_fenceproxy") && Contains("PTX line"));
+            Contains("generic.acquire") && Contains("(`tensormap.cp_fenceproxy") && Contains("PTX line") &&
+                Contains(", maps.cu:7)"));
   // An acquire of something else, or one that comes before the change.
   CHECK_HAS(hazard(go(address, false, acquire, "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;")),
             Contains("generic.acquire"));
