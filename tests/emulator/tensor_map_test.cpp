@@ -82,8 +82,9 @@ struct Ran {
   Run run;
   std::vector<std::uint32_t> out;
 };
+// @p poisoned: the global memory that the map is copied to is a workspace that nobody has written.
 Ran go(const std::string& replace, bool zeros, const std::string& without = {},
-       const std::string& instead = {}) {
+       const std::string& instead = {}, bool poisoned = false) {
   std::string text = kernel(replace, zeros);
   if (!without.empty()) text.replace(text.find(without), without.size(), instead);
   Machine m(text);
@@ -93,6 +94,7 @@ Ran go(const std::string& replace, bool zeros, const std::string& without = {},
                       out = m.allocate(128);
   const auto image = encode(some_map(t + 64));
   std::memcpy(m.memory.host(from, 128), image.data(), 128);
+  if (poisoned) m.memory.undefine(to, 128);
   Run run = m.launch({}, from, to, t, out);
   return {std::move(run), m.read<std::uint32_t>(out, 32)};
 }
@@ -231,4 +233,15 @@ TEST_CASE("a map of bytes that were never written") {
   const std::string address = "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd3;\n";
   CHECK_HAS(fault_text(go(address, true, "st.shared.u32 [%r6], %r7;", "st.shared.u32 [%r6+4], %r7;").run),
             Contains("undefined_value") && Contains("never written"));
+  // In global memory: a workspace without init, of which thread 0 writes all but 16 bytes.
+  const std::string in_place = "tensormap.replace.tile.rank.global.b1024.b32 [%rd2], 1;\n";
+  std::string written = "mov.u32 %r10, 0;\n";
+  for (int at = 0; at < 112; at += 16)
+    written += "st.global.v4.u32 [%rd2+" + std::to_string(at) + "], {%r10, %r10, %r10, %r10};\n";
+  CHECK_HAS(fault_text(go(written + in_place, false, "", "", true).run),
+            Contains("undefined_value") && Contains("never written"));
+  CHECK_HAS(fault_text(go(in_place, false, "", "", true).run), Contains("undefined_value"));
+  written += "st.global.v4.u32 [%rd2+112], {%r10, %r10, %r10, %r10};\n";
+  const std::string box = "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 1, 4;\n";
+  REQUIRE_CLEAN(go(written + in_place + box, false, "", "", true).run);
 }
