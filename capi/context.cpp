@@ -8,22 +8,12 @@ using namespace ptxbench::capi;
 
 namespace {
 
-// The caller's struct as this library knows it: short ones are filled up with defaults, longer ones may only hold zeros
-// beyond what is known here.
+// Without options: all defaults, which are zeros.
 Result<ptxbench_context_options> known_options(const ptxbench_context_options* given) {
-  ptxbench_context_options known;
-  ptxbench_context_options_init(&known, sizeof known);
-  if (given == nullptr) return known;
-  const std::size_t size = given->struct_size;
-  if (size < sizeof(std::size_t))
-    return make_error(ErrorCode::invalid_argument, "struct_size must be sizeof(ptxbench_context_options)");
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof known; i < size; ++i)
-    if (bytes[i] != 0)
-      return make_error(ErrorCode::unsupported, "a field that is newer than this library is set: the header is newer than "
-                                                "the library");
-  std::memcpy(&known, given, std::min(size, sizeof known));
-  known.struct_size = sizeof known;
+  ptxbench_context_options known{};
+  if (given != nullptr) {
+    PTXBENCH_TRY_ASSIGN(known, known_struct(given, "opts", sizeof(std::size_t)));
+  }
   if (known.reserved0 != 0) return make_error(ErrorCode::invalid_argument, "reserved0 must be 0");
   return known;
 }

@@ -4,6 +4,8 @@
 #include <ptxbench/evaluate.hpp>
 #include <ptxbench/ptxbench.h>
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -92,6 +94,24 @@ Result<std::string_view> text(const char* data, std::size_t length, std::string_
 inline Result<void> required(const void* pointer, std::string_view what) {
   if (pointer != nullptr) return {};
   return make_error(ErrorCode::invalid_argument, std::string(what) + " must not be NULL");
+}
+
+// A caller's struct, which begins with its own size, as this library knows it: one shorter than today's is filled up with zeros,
+// one longer may hold only zeros beyond. One of fewer than `least` bytes is an error.
+template <class Struct>
+Result<Struct> known_struct(const Struct* given, std::string_view what, std::size_t least) {
+  PTXBENCH_TRY(required(given, what));
+  const std::size_t size = given->struct_size;
+  if (size < least)
+    return make_error(ErrorCode::invalid_argument, std::string(what) + ": struct_size must be the struct's sizeof");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(Struct); i < size; ++i)
+    if (bytes[i] != 0)
+      return make_error(ErrorCode::unsupported, std::string(what) + ": a field that is newer than this library is set: the "
+                                                                    "header is newer than the library");
+  Struct known{};
+  std::memcpy(&known, given, std::min(size, sizeof known));
+  return known;
 }
 
 // The string, with its length where it is wanted.

@@ -1,30 +1,11 @@
 #include "capi/handles.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
 using namespace ptxbench;
 using namespace ptxbench::capi;
-
-namespace {
-
-// A caller's request as this library knows it.
-Result<ptxbench_request> known_request(const ptxbench_request* given, const std::string& what) {
-  PTXBENCH_TRY(required(given, what));
-  if (given->struct_size < sizeof(std::size_t))
-    return make_error(ErrorCode::invalid_argument, what + ": struct_size must be sizeof(ptxbench_request)");
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(ptxbench_request); i < given->struct_size; ++i)
-    if (bytes[i] != 0)
-      return make_error(ErrorCode::unsupported, what + ": a field that is newer than this library is set");
-  ptxbench_request known{};
-  std::memcpy(&known, given, std::min(given->struct_size, sizeof known));
-  return known;
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -55,7 +36,7 @@ ptxbench_status ptxbench_evaluate_many(ptxbench_evaluation** out, ptxbench_error
     std::vector<std::optional<Error>> own(count);
     for (std::size_t i = 0; i < count; ++i) {
       const std::string what = "requests[" + std::to_string(i) + "]";
-      PTXBENCH_TRY_ASSIGN(const ptxbench_request r, known_request(requests[i], what));
+      PTXBENCH_TRY_ASSIGN(const ptxbench_request r, known_struct(requests[i], what, sizeof(std::size_t)));
       Result<EvaluateRequest> made =
           request_of(r.solution, r.workloads, r.workload_count, r.judging, r.options_json, r.options_len);
       if (made)

@@ -1,7 +1,5 @@
 #include "capi/handles.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -108,19 +106,10 @@ class HostComparison final : public Comparator {
   const UserData userdata_;
 };
 
-// Copies a caller's struct of callbacks; all of today's fields must be there.
+// A caller's struct of callbacks: all of today's fields must be there.
 template <class Struct>
 Result<Struct> known(const Struct* given, std::string_view what) {
-  PTXBENCH_TRY(required(given, what));
-  if (given->struct_size < sizeof(Struct))
-    return make_error(ErrorCode::invalid_argument, std::string(what) + ": struct_size is too small");
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(Struct); i < given->struct_size; ++i)
-    if (bytes[i] != 0)
-      return make_error(ErrorCode::unsupported, std::string(what) + ": a field that is newer than this library is set");
-  Struct copy;
-  std::memcpy(&copy, given, sizeof copy);
-  return copy;
+  return known_struct(given, what, sizeof(Struct));
 }
 
 // The promise that destroy runs once holds for failing setters too.
@@ -235,6 +224,36 @@ ptxbench_status ptxbench_judging_set_reference_solution(ptxbench_judging* judgin
     PTXBENCH_TRY(required(judging, "judging"));
     PTXBENCH_TRY(required(solution, "solution"));
     unwrap<JudgingImpl>(judging)->judging.reference = SolutionChoice{unwrap<SolutionImpl>(solution)->solution, {}};
+    return {};
+  });
+}
+
+ptxbench_status ptxbench_judging_set_reference_golden(ptxbench_judging* judging, ptxbench_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    PTXBENCH_TRY(required(judging, "judging"));
+    unwrap<JudgingImpl>(judging)->judging.reference = GoldenReference{};
+    return {};
+  });
+}
+
+ptxbench_status ptxbench_judging_set_reference_python(ptxbench_judging* judging, const char* python, int32_t gpu,
+                                                      uint64_t deadline_ns, ptxbench_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    PTXBENCH_TRY(required(judging, "judging"));
+    PythonReference reference;
+    if (python != nullptr) reference.python = python;
+    reference.gpu = gpu != 0;
+    if (deadline_ns != 0) reference.deadline_ns = deadline_ns;
+    unwrap<JudgingImpl>(judging)->judging.reference = std::move(reference);
+    return {};
+  });
+}
+
+ptxbench_status ptxbench_judging_set_data_root(ptxbench_judging* judging, const char* path, ptxbench_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    PTXBENCH_TRY(required(judging, "judging"));
+    PTXBENCH_TRY(required(path, "path"));
+    unwrap<JudgingImpl>(judging)->judging.data_root = path;
     return {};
   });
 }

@@ -31,6 +31,8 @@ struct BaselineSpec {
 /// Protocols: named sets of judging rules. `rigorous` times alternating pairs (docs/timing.md); `ptxbench-published`
 /// repeats what the benchmark's authors did, trials of many runs on the same tensors, to be compared with their tables.
 inline constexpr std::string_view kRigorous = "rigorous", kPublished = "ptxbench-published";
+/// What kPublished runs: trials, and in each so many untimed and timed runs of candidate and baseline.
+inline constexpr int kPublishedTrials = 3, kPublishedWarmups = 10, kPublishedRuns = 50;
 /// Nothing, or an Error that names the protocols there are.
 Result<void> check_protocol(std::string_view protocol);
 
@@ -56,7 +58,6 @@ struct TimeJob {
   int noise_pairs = 40;
   L2State l2 = L2State::cold;
   std::string protocol{kRigorous};
-  int trials = 3, trial_warmups = 10, trial_runs = 50;  ///< of kPublished
   std::uint64_t run_deadline_ns = 10'000'000'000;
   InputKind inputs = InputKind::random;
   ReferenceSpec reference;  ///< decides where candidate and baseline differ, or without baseline
@@ -185,6 +186,9 @@ Result<TimeEvidence> run_time(Device& device, const TimeJob& job, LibraryBaselin
 /// on the distribution (David and Nagaraja, Order Statistics, 3rd ed., section 7.1). Fewer than six values:
 /// no such k; nothing.
 std::optional<std::pair<double, double>> median_interval(std::vector<double> values);
+
+/// The 95% interval of the baseline's ratio to itself; nothing with fewer pairs than an interval needs.
+std::optional<std::pair<double, double>> noise_interval(const std::vector<TimedPair>& noise);
 
 /// How far a baseline is from itself: of the 95% interval of its ratio to itself, the end that is farther from one, as
 /// |1 - end|. With fewer pairs than an interval needs, |1 - ratio of medians|; nothing without samples.

@@ -180,12 +180,26 @@ using LogFn = std::function<void(LogLevel, std::string_view)>;
 /// `trigger` is async-signal-safe.
 class CancelToken {
  public:
-  CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
-  void trigger() const noexcept { flag_->store(true, std::memory_order_relaxed); }
-  bool triggered() const noexcept { return flag_->load(std::memory_order_relaxed); }
+  CancelToken() : flag_(std::make_shared<Flag>()) {}
+  void trigger() const noexcept { flag_->raised.store(true, std::memory_order_relaxed); }
+  bool triggered() const noexcept {
+    for (const Flag* flag = flag_.get(); flag != nullptr; flag = flag->leader.get())
+      if (flag->raised.load(std::memory_order_relaxed)) return true;
+    return false;
+  }
+  /// A token of its own that is triggered with this one too; triggering it leaves this one alone.
+  CancelToken follower() const {
+    CancelToken token;
+    token.flag_->leader = flag_;
+    return token;
+  }
 
  private:
-  std::shared_ptr<std::atomic<bool>> flag_;
+  struct Flag {
+    std::atomic<bool> raised{false};
+    std::shared_ptr<const Flag> leader;
+  };
+  std::shared_ptr<Flag> flag_;
 };
 
 /// Version of this library: major<<16 | minor<<8 | patch.

@@ -155,6 +155,8 @@ class Device {
   virtual void* native_stream() noexcept = 0;
   /// Lines that kernels marked to stay in the L2 (evict_last, persisting accesses) are as any others from now on.
   virtual Result<void> reset_persisting_l2() { return {}; }
+  /// An event's number may be given out again after this.
+  virtual void destroy_event(DeviceEvent) noexcept {}
 };
 
 /// Buffers of one run of a plan: one for each input and output of the definition, in order.

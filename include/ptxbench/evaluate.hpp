@@ -103,7 +103,7 @@ enum class CountScope : std::uint8_t { first, all };
 /// them: `compile_deadline_ns`, `run_deadline_ns`, `memory_budget_bytes`, and ContextOptions::compile_memory_bytes.
 struct CandidateLimits {
   std::uint64_t source_bytes = std::uint64_t{16} << 20;  ///< all its files together: `source_limit`
-  std::uint64_t steps = 512;                             ///< operations of one run, repeats counted, at most 512: `plan_limit`
+  std::uint64_t steps = kMaxOperations;                  ///< operations of one run, repeats counted, at most so many: `plan_limit`
   std::uint64_t grid_ctas = 2'147'483'647;               ///< CTAs of one launch: `grid_limit`
   std::optional<std::uint64_t> workspace_bytes;          ///< all together; nothing: what fits: `workspace_limit`
   std::uint64_t global_bytes = std::uint64_t{4} << 20;   ///< `__device__` and `__constant__` variables: `globals_limit`

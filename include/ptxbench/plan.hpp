@@ -223,15 +223,21 @@ struct ResolvedGlobal {
   std::vector<Patch> patches;
 };
 
+/// The most operations of one run, after repeats.
+inline constexpr std::size_t kMaxOperations = 512;
+
 /// Second half: the run as data. Scalar inputs are already in the parameter buffers.
 struct ResolvedPlan {
   std::vector<ResolvedWorkspace> workspaces;
   std::vector<ResolvedTensorMap> maps;
   std::vector<ResolvedGlobal> globals;
-  std::vector<ResolvedOperation> operations;   ///< at most 512
+  std::vector<ResolvedOperation> operations;   ///< at most kMaxOperations
   std::vector<Finding> findings;
   std::string evidence;                        ///< JSON: what each expression resolved to
 };
+
+/// The bytes of all its workspaces together.
+std::uint64_t workspace_bytes(const ResolvedPlan& plan) noexcept;
 
 /// Values of the definition's scalar inputs (for {"scalar": N} and expressions), by name.
 using ScalarValues = std::vector<std::pair<std::string, PlanNumber>>;

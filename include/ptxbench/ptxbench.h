@@ -261,6 +261,23 @@ PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_tolerance(p
 /** Takes another solution's outputs as expected ones. @since 0.1 */
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference_solution(
     ptxbench_judging *judging, const ptxbench_solution *solution, ptxbench_error **err);
+/** Takes the outputs that the workloads store beside their stored inputs as expected ones; a request whose workloads lack
+ * some is PTXBENCH_E_INVALID_ARGUMENT. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference_golden(ptxbench_judging *judging,
+                                                                                      ptxbench_error **err);
+/** Runs the definition's own `reference`, by a Python interpreter with torch in a process of its own, once for each draw
+ * of inputs. Trusted code: it runs with the rights of this process.
+ * @param python a path, or a name that is searched on the PATH; NULL: "python3"
+ * @param gpu not 0: tensors on "cuda" where torch sees one
+ * @param deadline_ns of one call; 0: 600 s. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_reference_python(ptxbench_judging *judging,
+                                                                                      const char *python, int32_t gpu,
+                                                                                      uint64_t deadline_ns,
+                                                                                      ptxbench_error **err);
+/** Names the folder that the paths of stored tensors are relative to, a trace set's root; by default ".".
+ * @param path copied. @since 0.1 */
+PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_data_root(ptxbench_judging *judging,
+                                                                               const char *path, ptxbench_error **err);
 /** Takes another solution as baseline. @since 0.1 */
 PTXBENCH_NODISCARD PTXBENCH_API ptxbench_status ptxbench_judging_set_baseline_solution(
     ptxbench_judging *judging, const ptxbench_solution *solution, ptxbench_error **err);

@@ -239,7 +239,7 @@ struct TrialEvidence {
   std::vector<OutputEvidence> outputs;  ///< empty after a fault
 };
 
-/// A trial that was wrong where others were right, run again on the same inputs.
+/// A trial that was wrong where others were right, run again on the same inputs, by turns with and without other work beside it.
 struct RepeatedTrial {
   int trial = 0, runs = 0, wrong = 0;
 };

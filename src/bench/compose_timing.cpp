@@ -239,18 +239,23 @@ std::optional<std::pair<double, double>> median_interval(std::vector<double> val
   return std::pair(values[best - 1], values[n - best]);
 }
 
-std::optional<double> noise_floor(const std::vector<TimedPair>& noise) {
-  std::vector<std::uint64_t> a, b;
+std::optional<std::pair<double, double>> noise_interval(const std::vector<TimedPair>& noise) {
   std::vector<double> ratios;
+  for (const TimedPair& pair : noise)
+    if (pair.candidate_ns != 0 && pair.baseline_ns != 0)
+      ratios.push_back(static_cast<double>(pair.baseline_ns) / static_cast<double>(pair.candidate_ns));
+  return median_interval(std::move(ratios));
+}
+
+std::optional<double> noise_floor(const std::vector<TimedPair>& noise) {
+  // One run's ratio may be one by luck; its interval says how far from one it may as well have been.
+  if (const auto interval = noise_interval(noise))
+    return std::max(std::abs(1 - interval->first), std::abs(1 - interval->second));
+  std::vector<std::uint64_t> a, b;
   for (const TimedPair& pair : noise) {
     a.push_back(pair.candidate_ns);
     b.push_back(pair.baseline_ns);
-    if (pair.candidate_ns != 0 && pair.baseline_ns != 0)
-      ratios.push_back(static_cast<double>(pair.baseline_ns) / static_cast<double>(pair.candidate_ns));
   }
-  // One run's ratio may be one by luck; its interval says how far from one it may as well have been.
-  if (const auto interval = median_interval(std::move(ratios)))
-    return std::max(std::abs(1 - interval->first), std::abs(1 - interval->second));
   const std::uint64_t first = median(std::move(a)), second = median(std::move(b));
   if (first == 0 || second == 0) return std::nullopt;
   return std::abs(1 - static_cast<double>(second) / static_cast<double>(first));

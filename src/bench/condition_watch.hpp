@@ -12,11 +12,12 @@ class ConditionWatch {
   void start();
   // After pair @p pair; true where the hardware throttled before or after it.
   bool throttled(int pair);
+  // Notes the whole state as it is now.
+  void sample();
   void finish();
 
  private:
   void give_up(const Error& error);
-  void sample();
 
   GpuMonitor* monitor_;
   GpuConditions& conditions_;

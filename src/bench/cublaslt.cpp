@@ -1,17 +1,14 @@
 // The library baseline for GEMMs: cuBLASLt, 32 MiB of workspace, the fastest of what its heuristics offer.
 #include "bench/library_baselines.hpp"
+#include "bench/time_offered.hpp"
 
 #include <array>
-#include <limits>
 #include <vector>
 
 namespace ptxbench {
 namespace {
 
 constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20;
-constexpr int kCandidates = 8;
-constexpr int kRunsEach = 3;
-constexpr std::uint64_t kDeadline = 60'000'000'000;
 
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
@@ -86,13 +83,13 @@ class CublasLtGemm final : public LibraryBaseline {
     cublasLtMatmulPreference_t preference = nullptr;
     PTXBENCH_TRY(check(lt_->cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
     const std::uint64_t most = kWorkspaceBytes;
-    std::vector<cublasLtMatmulHeuristicResult_t> offered(kCandidates);
+    std::vector<cublasLtMatmulHeuristicResult_t> offered(kMostOffered);
     int count = 0;
     cublasStatus_t status = lt_->cublasLtMatmulPreferenceSetAttribute(
         preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
     if (status == CUBLAS_STATUS_SUCCESS)
       status = lt_->cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, c_, c_, preference,
-                                                   kCandidates, offered.data(), &count);
+                                                   kMostOffered, offered.data(), &count);
     lt_->cublasLtMatmulPreferenceDestroy(preference);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0))
       return make_error(ErrorCode::unsupported,
@@ -102,32 +99,17 @@ class CublasLtGemm final : public LibraryBaseline {
     return offered;
   }
 
-  // The fastest of `offered`: the least of a few runs each, after one that is not counted.
   Result<void> choose(const std::vector<cublasLtMatmulHeuristicResult_t>& offered,
                       const PlanBuffers& buffers) {
-    PTXBENCH_TRY_ASSIGN(const DeviceEvent start, device_->create_event());
-    PTXBENCH_TRY_ASSIGN(const DeviceEvent end, device_->create_event());
-    std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
-    std::size_t chosen = offered.size();
-    for (std::size_t i = 0; i < offered.size(); ++i) {
-      if (offered[i].state != CUBLAS_STATUS_SUCCESS) continue;
-      if (queue(offered[i].algo, buffers) != CUBLAS_STATUS_SUCCESS) continue;
-      PTXBENCH_TRY(wait());
-      for (int run = 0; run < kRunsEach; ++run) {
-        PTXBENCH_TRY(device_->record(start));
-        PTXBENCH_TRY(check(queue(offered[i].algo, buffers), "cublasLtMatmul"));
-        PTXBENCH_TRY(device_->record(end));
-        PTXBENCH_TRY(wait());
-        PTXBENCH_TRY_ASSIGN(const std::uint64_t ns, device_->elapsed_ns(start, end));
-        if (ns < best) {
-          best = ns;
-          chosen = i;
-        }
-      }
-    }
-    if (chosen == offered.size())
+    PTXBENCH_TRY_ASSIGN(
+        const Fastest fastest,
+        time_offered(*device_, "cuBLASLt", offered.size(), [&](std::size_t i) -> Result<void> {
+          PTXBENCH_TRY(check(offered[i].state, "cublasLtMatmulAlgoGetHeuristic"));
+          return check(queue(offered[i].algo, buffers), "cublasLtMatmul");
+        }));
+    if (!fastest.index)
       return make_error(ErrorCode::unsupported, "none of cuBLASLt's kernels for this GEMM could be run");
-    algorithm_ = offered[chosen].algo;
+    algorithm_ = offered[*fastest.index].algo;
     description_ = "cuBLASLt " + lt_->version_text() + " algo " + attribute(CUBLASLT_ALGO_CONFIG_ID) +
                    " tile " + attribute(CUBLASLT_ALGO_CONFIG_TILE_ID) + " stages " +
                    attribute(CUBLASLT_ALGO_CONFIG_STAGES_ID) + " split-k " +
@@ -142,13 +124,6 @@ class CublasLtGemm final : public LibraryBaseline {
         CUBLAS_STATUS_SUCCESS)
       return "?";
     return std::to_string(value);
-  }
-
-  Result<void> wait() {
-    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_->synchronize(kDeadline));
-    if (outcome)
-      return make_error(ErrorCode::driver, "cuBLASLt failed: " + outcome->name + ": " + outcome->message);
-    return {};
   }
 
   cublasStatus_t queue(const cublasLtMatmulAlgo_t& algorithm, const PlanBuffers& buffers) const {

@@ -2,9 +2,9 @@
 // offer.
 #include "bench/cudnn_attention.hpp"
 #include "bench/library_baselines.hpp"
+#include "bench/time_offered.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -16,9 +16,6 @@ using cudnn::AttributeType;
 using cudnn::DescriptorType;
 using cudnn::HeuristicMode;
 
-constexpr std::size_t kCandidates = 8;
-constexpr int kRunsEach = 3;
-constexpr std::uint64_t kDeadline = 60'000'000'000;
 constexpr std::uint64_t kAlignment = 256;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -137,7 +134,7 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
     return made;
   }
 
-  // Up to kCandidates plans that can be made; the fallback engines only where there is no other.
+  // Up to kMostOffered plans that can be made; the fallback engines only where there is no other.
   Result<std::vector<Plan>> plans() {
     std::vector<Plan> made;
     std::optional<Error> first;
@@ -152,7 +149,7 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
         continue;
       }
       for (CudnnDescriptor& config : *found) {
-        if (made.size() == kCandidates) break;
+        if (made.size() == kMostOffered) break;
         Result<Plan> plan = make_plan(std::move(config));
         if (plan)
           made.push_back(std::move(*plan));
@@ -167,36 +164,19 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
                                                   (first ? ": " + first->message : std::string()));
   }
 
-  // The fastest of `offered`: the least of a few runs each, after one that is not counted.
   Result<void> choose(std::vector<Plan>& offered, const PlanBuffers& buffers) {
-    PTXBENCH_TRY_ASSIGN(const DeviceEvent start, device_->create_event());
-    PTXBENCH_TRY_ASSIGN(const DeviceEvent end, device_->create_event());
-    std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
-    std::optional<Error> first;
-    for (Plan& plan : offered) {
-      Result<void> queued = make_room(plan.workspace);
-      if (queued) queued = run(plan, buffers);
-      if (!queued) {
-        if (!first) first = queued.error();
-        continue;
-      }
-      PTXBENCH_TRY(wait());
-      std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-      for (int i = 0; i < kRunsEach; ++i) {
-        PTXBENCH_TRY(device_->record(start));
-        PTXBENCH_TRY(run(plan, buffers));
-        PTXBENCH_TRY(device_->record(end));
-        PTXBENCH_TRY(wait());
-        PTXBENCH_TRY_ASSIGN(const std::uint64_t ns, device_->elapsed_ns(start, end));
-        least = std::min(least, ns);
-      }
-      if (least >= best) continue;
-      best = least;
-      chosen_ = std::move(plan);
-    }
-    if (!chosen_)
-      return make_error(ErrorCode::unsupported, "none of cuDNN's plans for this attention could be run" +
-                                                    (first ? ": " + first->message : std::string()));
+    PTXBENCH_TRY_ASSIGN(Fastest fastest,
+                        time_offered(*device_, "cuDNN", offered.size(), [&](std::size_t i) -> Result<void> {
+                          PTXBENCH_TRY(make_room(offered[i].workspace));
+                          return run(offered[i], buffers);
+                        }));
+    if (!fastest.index)
+      return make_error(ErrorCode::unsupported,
+                        "none of cuDNN's plans for this attention could be run" +
+                            (fastest.first_refusal ? ": " + fastest.first_refusal->message : std::string()));
+    // A plan that was tried later may have taken this one's workspace in vain.
+    PTXBENCH_TRY(make_room(offered[*fastest.index].workspace));
+    chosen_ = std::move(offered[*fastest.index]);
     description_ = "cuDNN " + dnn_->version_text() + " " + algorithm(chosen_->config) + ", best of " +
                    std::to_string(offered.size());
     return {};
@@ -246,13 +226,6 @@ class CudnnAttentionBaseline final : public LibraryBaseline {
     if (workspace_.address != 0) device_->release(workspace_);
     workspace_ = {};
     PTXBENCH_TRY_ASSIGN(workspace_, allocate(bytes));
-    return {};
-  }
-
-  Result<void> wait() {
-    PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_->synchronize(kDeadline));
-    if (outcome)
-      return make_error(ErrorCode::driver, "cuDNN failed: " + outcome->name + ": " + outcome->message);
     return {};
   }
 

@@ -1,6 +1,6 @@
 #include "bench/library_baselines.hpp"
 
-#include <exception>
+#include "core/guard.hpp"
 
 namespace ptxbench {
 namespace {
@@ -24,13 +24,11 @@ Result<std::unique_ptr<LibraryBaseline>> find_library_baseline(const Workload& w
                                                                const std::string& cuda_home) {
   if (workload.definition == nullptr)
     return make_error(ErrorCode::invalid_argument, "the workload has no definition");
-  try {
+  return guarded([&] {
     ToolkitSearch search;
     search.cuda_home = cuda_home;
     return find(*workload.definition, search);
-  } catch (const std::exception& e) {
-    return make_error(ErrorCode::internal, std::string("looking for a library baseline: ") + e.what());
-  }
+  });
 }
 
 }  // namespace ptxbench

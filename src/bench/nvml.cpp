@@ -148,12 +148,11 @@ class NvmlMonitor final : public GpuMonitor {
     const auto own = static_cast<unsigned int>(::getpid());
     const bool known =
         std::any_of(running.begin(), running.end(), [&](const ProcessInfo& p) { return p.pid == own; });
+    if (known) return computing(own);
     if (running.size() <= 1) return std::vector<OtherProcess>{};  // us alone, under whichever number
-    if (!known)
-      return make_error(ErrorCode::unsupported, "other processes cannot be told from this one: NVML lists " +
+    return make_error(ErrorCode::unsupported, "other processes cannot be told from this one: NVML lists " +
                                                     std::to_string(running.size()) +
                                                     " by the numbers of another PID namespace");
-    return computing(own);
   }
 
  private:

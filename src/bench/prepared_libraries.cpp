@@ -11,17 +11,20 @@ class PreparedOnce final : public LibraryBaseline {
  public:
   explicit PreparedOnce(std::unique_ptr<LibraryBaseline> library) : library_(std::move(library)) {}
   Result<void> prepare(Device& device, const Workload& workload, const PlanBuffers& buffers) override {
-    if (outcome_) return *outcome_;
-    outcome_ = library_->prepare(device, workload, buffers);
-    return *outcome_;
+    if (ready_) return {};
+    failed_ = true;
+    PTXBENCH_TRY(library_->prepare(device, workload, buffers));
+    ready_ = true;
+    failed_ = false;
+    return {};
   }
   std::string description() const override { return library_->description(); }
   Result<void> enqueue(const PlanBuffers& buffers) override { return library_->enqueue(buffers); }
-  bool failed() const { return outcome_ && !*outcome_; }
+  bool failed() const { return failed_; }
 
  private:
   std::unique_ptr<LibraryBaseline> library_;
-  std::optional<Result<void>> outcome_;
+  bool ready_ = false, failed_ = false;
 };
 
 std::string key_of(const Workload& workload) {

@@ -95,7 +95,7 @@ std::optional<Roofline> roofline(const Workload& workload, const DeviceInfo& dev
       bound.compute_ns = arithmetic->flops / peak * 1e9;
       compute = text("%.4g GFLOP at %.4g TFLOP/s", arithmetic->flops / 1e9, peak / 1e12) + " (" +
                 std::string(dtype_name(arithmetic->type)) + ", " + std::to_string(device.limits.sm_count) +
-                text(" SMs, %.0f MHz)%.0s", hz / 1e6, 0);
+                " SMs, " + std::to_string(std::llround(hz / 1e6)) + " MHz)";
     }
   }
   const double bandwidth =

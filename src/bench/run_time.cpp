@@ -13,12 +13,9 @@ Result<void> check_job(const TimeJob& job) {
   };
   if (job.workload.definition == nullptr) return wrong("the workload has no definition");
   PTXBENCH_TRY(check_protocol(job.protocol));
-  if (job.pairs < 0 || (job.pairs == 0 && !job.noise) || job.pairs > 100000 || job.warmup_pairs < 0 || job.warmup_pairs > 1000 ||
+  if (job.pairs < 0 || (job.pairs == 0 && !job.noise) || job.pairs > 100000 || job.warmup_pairs < 0 || job.warmup_pairs > kMostWarmupPairs ||
       job.noise_pairs < 1 || job.noise_pairs > 100000)
     return wrong("pairs must be from 1 (0 where noise alone is wanted) to 100000, warm-up pairs from 0 to 1000");
-  if (job.trials < 1 || job.trials > 1000 || job.trial_warmups < 0 || job.trial_warmups > 10000 ||
-      job.trial_runs < 1 || job.trial_runs > 10000)
-    return wrong("trials must be from 1 to 1000, runs of a trial from 1 to 10000");
   if (!(job.target_width >= 0 && job.target_width < 1)) return wrong("a target width must lie in 0 to 1");
   if (job.protocol == kPublished && job.l2 == L2State::warm)
     return wrong("the protocol " + std::string(kPublished) + " is for a cold L2");

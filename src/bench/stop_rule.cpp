@@ -2,8 +2,6 @@
 
 #include "verify/seed.hpp"
 
-#include <ptxbench/bench.hpp>
-
 #include <string>
 
 namespace ptxbench {
@@ -21,6 +19,11 @@ std::optional<std::string_view> stop_rule(const StopRules& rules, const std::vec
   if (samples.size() >= static_cast<std::size_t>(rules.pairs)) return "pairs";
   if (elapsed_ns > rules.budget_ns) return "budget";
   return std::nullopt;
+}
+
+int planned_runs(const TimeJob& job) noexcept {
+  if (job.protocol == kPublished) return 2 * kPublishedTrials * (kPublishedWarmups + kPublishedRuns);
+  return 2 * (job.pairs + job.warmup_pairs + (job.noise ? job.noise_pairs : 0));
 }
 
 bool verified_whole(std::uint64_t seed, int pair) noexcept {

@@ -1,6 +1,8 @@
 // When pairs are enough, and which of them are verified whole: pure.
 #pragma once
 
+#include <ptxbench/bench.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -23,6 +25,9 @@ inline constexpr std::size_t kTargetPairs = 10;
 // @p samples: ratios baseline / candidate; without a baseline the candidate's times (@p are_ratios false).
 std::optional<std::string_view> stop_rule(const StopRules& rules, const std::vector<double>& samples,
                                           bool are_ratios, std::uint64_t elapsed_ns);
+
+// The runs of candidate and baseline that a timing plans.
+int planned_runs(const TimeJob& job) noexcept;
 
 // Whether pair @p pair (from 0) is verified whole: the first, and in every four pairs one at random. The last
 // one is too, which only its end tells.

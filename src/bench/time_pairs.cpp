@@ -57,7 +57,6 @@ class PairTiming {
         break;
       }
     }
-    if (!evidence_.device_lost) session_.watch().finish();
     return {};
   }
 
@@ -66,6 +65,8 @@ class PairTiming {
     const Stopwatch::Clock::time_point start = Stopwatch::Clock::now();
     const StopRules rules{job_.noise_pairs, job_.budget_ns, job_.target_width, std::nullopt};
     std::vector<double> ratios;
+    int discarded = 0;
+    if (job_.pairs == 0) session_.watch().start();
     for (int i = -1;; ++i) {
       const SetChoice choice = choose_sets(i, session_.sets().size());
       BufferSet &a = session_.sets()[choice.candidate], &b = session_.sets()[choice.baseline];
@@ -73,7 +74,7 @@ class PairTiming {
       PTXBENCH_TRY(a.buffers.poison_outputs(session_.device(), kTimedPoison));
       PTXBENCH_TRY(b.buffers.poison_outputs(session_.device(), kTimedPoison));
       TimedPair pair;
-      pair.baseline_first = i % 2 != 0;
+      pair.baseline_first = evidence_.noise.size() % 2 != 0;
       for (const bool baseline : {pair.baseline_first, !pair.baseline_first}) {
         BufferSet& set = baseline ? b : a;
         PTXBENCH_TRY_ASSIGN(const TimedRun run,
@@ -81,9 +82,14 @@ class PairTiming {
         if (run.fault) return session_.baseline_failed(*run.fault);
         (baseline ? pair.baseline_ns : pair.candidate_ns) = run.ns;
       }
+      const bool throttled = session_.watch().throttled(i);
       if (i < 0) continue;  // warms up
-      evidence_.noise.push_back(pair);
-      ratios.push_back(ratio(pair.baseline_ns, pair.candidate_ns));
+      if (throttled) {
+        if (++discarded >= job_.noise_pairs) return {};
+      } else {
+        evidence_.noise.push_back(pair);
+        ratios.push_back(ratio(pair.baseline_ns, pair.candidate_ns));
+      }
       if (stop_rule(rules, ratios, true, Stopwatch::nanoseconds(Stopwatch::Clock::now() - start))) return {};
     }
   }
@@ -147,7 +153,8 @@ class PairTiming {
     failure.pair = number;
     PTXBENCH_TRY(session_.check().red_zones(*own.candidate, own.buffers, failure));
     if (whole && failure.violations.empty()) {
-      BufferSet* other = session_.has_baseline() ? &session_.sets()[placed.sets.baseline] : nullptr;
+      const bool compared = session_.has_baseline() && session_.check().uses_baseline();
+      BufferSet* other = compared ? &session_.sets()[placed.sets.baseline] : nullptr;
       if (other != nullptr && pair.baseline_first) {
         PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, session_.clock().run_untimed(*other->baseline));
         if (outcome) return session_.baseline_failed(*outcome);
@@ -172,9 +179,11 @@ Result<void> time_pairs(TimedSession& session, Stopwatch& watch) {
   if (session.job().pairs > 0) PTXBENCH_TRY(timing.measure());
   watch.lap("pairs");
   const TimeEvidence& evidence = session.evidence();
-  if (!session.job().noise || !session.has_baseline() || evidence.fault || evidence.failure) return {};
-  PTXBENCH_TRY(timing.measure_noise());
-  watch.lap("noise");
+  if (session.job().noise && session.has_baseline() && !evidence.fault && !evidence.failure) {
+    PTXBENCH_TRY(timing.measure_noise());
+    watch.lap("noise");
+  }
+  if (!evidence.device_lost) session.watch().finish();
   return {};
 }
 

@@ -11,24 +11,24 @@ class PublishedTiming {
       : session_(session), job_(session.job()), evidence_(session.evidence()) {}
 
   Result<void> measure() {
-    evidence_.trials_wanted = job_.trials;
+    evidence_.trials_wanted = kPublishedTrials;
     evidence_.method =
         "events around the run's first to last operation (published: CUPTI timestamps), gated, " +
-        std::to_string(job_.trials) + " trials of " + std::to_string(job_.trial_warmups) + " warm-up and " +
-        std::to_string(job_.trial_runs) +
+        std::to_string(kPublishedTrials) + " trials of " + std::to_string(kPublishedWarmups) +
+        " warm-up and " + std::to_string(kPublishedRuns) +
         " timed runs on the same tensors, L2 cleared before each by zeroing twice its size, median over "
         "a trial, mean over trials, the baseline in a block of its own";
     const Stopwatch::Clock::time_point start = Stopwatch::Clock::now();
     session_.watch().start();
     evidence_.stop_reason = "trials";
-    for (int i = 0; i < job_.trials; ++i) {
+    for (int i = 0; i < kPublishedTrials; ++i) {
       if (i > 0 && Stopwatch::nanoseconds(Stopwatch::Clock::now() - start) > job_.budget_ns) {
         evidence_.stop_reason = "budget";
         break;
       }
       PTXBENCH_TRY_ASSIGN(const bool good, run_trial(i));
       if (!good) break;
-      session_.watch().throttled(0);  // noted; a block that was cut short would be another protocol
+      session_.watch().sample();  // noted; a block that was cut short would be another protocol
     }
     if (!evidence_.device_lost) session_.watch().finish();
     return {};
@@ -43,7 +43,7 @@ class PublishedTiming {
     PTXBENCH_TRY(own.buffers.poison_outputs(session_.device(), kTimedPoison));
     if (&other != &own) PTXBENCH_TRY(other.buffers.poison_outputs(session_.device(), kTimedPoison));
     TimedTrial trial;
-    for (int i = -job_.trial_warmups; i < job_.trial_runs; ++i) {
+    for (int i = -kPublishedWarmups; i < kPublishedRuns; ++i) {
       PTXBENCH_TRY_ASSIGN(TimedRun run,
                           session_.clock().run(*own.candidate, own.buffers, L2Preparation::zero));
       if (run.fault) {
@@ -52,7 +52,7 @@ class PublishedTiming {
       }
       if (i >= 0) trial.candidate_ns.push_back(run.ns);
     }
-    for (int i = -job_.trial_warmups; &other != &own && i < job_.trial_runs; ++i) {
+    for (int i = -kPublishedWarmups; &other != &own && i < kPublishedRuns; ++i) {
       PTXBENCH_TRY_ASSIGN(const TimedRun run,
                           session_.clock().run(*other.baseline, other.buffers, L2Preparation::zero));
       if (run.fault) return session_.baseline_failed(*run.fault);

@@ -27,6 +27,10 @@ class TimedCheck {
   // same inputs lie; null without one. Nothing may be running.
   Result<void> whole(Inputs& inputs, const TensorBuffers& candidate, const TensorBuffers* baseline,
                      TimedFailure& failure);
+  // Whether `whole` looks at the baseline's outputs.
+  bool uses_baseline() const {
+    return calibrated_ || (job_.comparator.kind != ComparatorKind::callback && !baseline_wrong_);
+  }
   // The baseline's own outputs were beyond the limits: it is no yardstick.
   bool baseline_wrong() const { return baseline_wrong_; }
 

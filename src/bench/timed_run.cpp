@@ -55,8 +55,8 @@ std::unique_ptr<Runnable> make_library_runnable(LibraryBaseline& library, const 
 Result<std::unique_ptr<RunClock>> RunClock::create(Device& device, JudgeOps& judge,
                                                    std::uint64_t run_deadline_ns) {
   std::unique_ptr<RunClock> clock(new RunClock(device, judge, run_deadline_ns));
-  PTXBENCH_TRY_ASSIGN(clock->start_, device.create_event());
-  PTXBENCH_TRY_ASSIGN(clock->end_, device.create_event());
+  PTXBENCH_TRY_ASSIGN(clock->start_, OwnedEvent::create(device));
+  PTXBENCH_TRY_ASSIGN(clock->end_, OwnedEvent::create(device));
   // The first flush allocates, which must not happen behind a closed gate.
   PTXBENCH_TRY(judge.flush_l2());
   PTXBENCH_TRY(settle(device, "preparing to time"));
@@ -91,9 +91,9 @@ Result<TimedRun> RunClock::run(Runnable& what, const TensorBuffers& buffers, L2P
   const bool gated = !ungated_;
   const auto queue = [&]() -> Result<DeviceOutcome> {
     PTXBENCH_TRY(prepare_l2(buffers, l2));
-    PTXBENCH_TRY(device_.record(start_));
+    PTXBENCH_TRY(device_.record(start_.get()));
     PTXBENCH_TRY_ASSIGN(DeviceOutcome outcome, what.enqueue());
-    if (!outcome) PTXBENCH_TRY(device_.record(end_));
+    if (!outcome) PTXBENCH_TRY(device_.record(end_.get()));
     return outcome;
   };
   Result<DeviceOutcome> queued = queue();
@@ -111,7 +111,7 @@ Result<TimedRun> RunClock::run(Runnable& what, const TensorBuffers& buffers, L2P
   if (run.fault) return run;
   PTXBENCH_TRY_ASSIGN(run.fault, device_.synchronize(run_deadline_ns_));
   if (run.fault) return run;
-  PTXBENCH_TRY_ASSIGN(run.ns, device_.elapsed_ns(start_, end_));
+  PTXBENCH_TRY_ASSIGN(run.ns, device_.elapsed_ns(start_.get(), end_.get()));
   return run;
 }
 
@@ -127,15 +127,15 @@ Result<std::uint64_t> RunClock::interval(bool with_kernel) {
   if (!closed && closed.error().code != ErrorCode::unsupported) return closed.error();
   const auto queue = [&]() -> Result<void> {
     PTXBENCH_TRY(judge_.wipe_shared());  // something to run before, as in a timed run
-    PTXBENCH_TRY(device_.record(start_));
+    PTXBENCH_TRY(device_.record(start_.get()));
     if (with_kernel) PTXBENCH_TRY(judge_.draw(judge::DrawSpec{}, 0));  // of no elements
-    return device_.record(end_);
+    return device_.record(end_.get());
   };
   const Result<void> queued = queue();
   if (closed) PTXBENCH_TRY(device_.open_gate());
   PTXBENCH_TRY(Result<void>(queued));
   PTXBENCH_TRY(settle(device_, "timing an empty interval"));
-  return device_.elapsed_ns(start_, end_);
+  return device_.elapsed_ns(start_.get(), end_.get());
 }
 
 Result<void> RunClock::measure_overhead(std::uint64_t& empty_ns, std::uint64_t& empty_kernel_ns) {

@@ -1,6 +1,7 @@
 // One timed run: what can be run, and how it is run cold (or warm), behind a gate, between two events.
 #pragma once
 
+#include "bench/owned_event.hpp"
 #include "verify/judge_ops.hpp"
 #include "verify/session.hpp"
 
@@ -66,7 +67,7 @@ class RunClock {
   std::uint64_t run_deadline_ns_;
   bool ungated_ = false;  // the device has no gate, or the plan does not fit behind it
   OwnedBuffer zeroed_;
-  DeviceEvent start_ = 0, end_ = 0;
+  OwnedEvent start_, end_;
 };
 
 }  // namespace ptxbench

@@ -54,24 +54,34 @@ Result<bool> TimedSession::prepare() {
   check_ = std::make_unique<TimedCheck>(device_, job_, layouts_, *judge_, *expected_, callbacks_);
   const bool runs_baseline = job_.baseline.kind == BaselineKind::solution ||
                              (job_.baseline.kind == BaselineKind::library && library_ != nullptr);
-  PTXBENCH_TRY(allocate_sets(runs_baseline));
-  PTXBENCH_TRY(make_runnables(false));
-  PTXBENCH_TRY(prepare_baseline(scalars));
+  // Candidate and baseline never share buffers: what one writes is no result of the other.
+  least_sets_ = runs_baseline ? 2 : 1;
+  Result<void> made = allocate_sets();
+  if (made) made = make_runnables(false);
+  if (made) made = prepare_baseline(scalars);
+  if (!made && made.error().code == ErrorCode::no_memory) {
+    // Verification needs one set and has had it: its verdict stands.
+    evidence_.unavailable = "the device's memory does not hold what timing needs: " + std::to_string(least_sets_) +
+                            " sets of tensors and workspaces of " +
+                            std::to_string(set_bytes(layouts_, loaded_->plan)) + " bytes each, and the baseline's (" +
+                            made.error().message + ")";
+    return false;
+  }
+  if (!made) return std::move(made).error();
   PTXBENCH_TRY(settle(device_, "preparing to time"));
   return true;
 }
 
 // As many as memory allows without crowding out references and workspaces; two where there is a baseline.
-Result<void> TimedSession::allocate_sets(bool for_baseline) {
-  const std::size_t least = for_baseline ? 2 : 1;
+Result<void> TimedSession::allocate_sets() {
   const std::uint64_t bytes = std::max<std::uint64_t>(set_bytes(layouts_, loaded_->plan), 1);
   const std::uint64_t affordable = device_.info().limits.memory_bytes / kMemoryShare / bytes;
   const std::size_t wanted =
-      std::max(least, static_cast<std::size_t>(std::min<std::uint64_t>(affordable, kMostSets)));
+      std::max(least_sets_, static_cast<std::size_t>(std::min<std::uint64_t>(affordable, kMostSets)));
   sets_.reserve(wanted);
   while (sets_.size() < wanted) {
     Result<TensorBuffers> made = TensorBuffers::allocate(device_, layouts_, job_.seed + sets_.size(), false);
-    if (!made && made.error().code == ErrorCode::no_memory && sets_.size() >= least) break;
+    if (!made && made.error().code == ErrorCode::no_memory && sets_.size() >= least_sets_) break;
     if (!made) return std::move(made).error();
     PTXBENCH_TRY(made->arm(device_));
     sets_.push_back({std::move(*made), nullptr, nullptr});
@@ -80,7 +90,6 @@ Result<void> TimedSession::allocate_sets(bool for_baseline) {
 }
 
 Result<void> TimedSession::make_runnables(bool baseline) {
-  const std::size_t least = baseline ? 2 : 1;
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     std::unique_ptr<Runnable>& to = baseline ? sets_[i].baseline : sets_[i].candidate;
     if (baseline && !baseline_loaded_) {
@@ -90,7 +99,7 @@ Result<void> TimedSession::make_runnables(bool baseline) {
     Result<std::unique_ptr<Runnable>> made =
         make_plan_runnable(baseline ? *baseline_loaded_ : *loaded_, sets_[i].buffers);
     if (!made && made.error().code == ErrorCode::no_memory &&
-        i >= least) {  // workspaces that fit fewer times
+        i >= least_sets_) {  // workspaces that fit fewer times
       sets_.erase(sets_.begin() + static_cast<std::ptrdiff_t>(i), sets_.end());
       break;
     }

@@ -2,10 +2,11 @@
 // at different addresses, a clock, and a check of outputs.
 #pragma once
 
-#include "verify/input_pool.hpp"
 #include "bench/condition_watch.hpp"
 #include "bench/timed_check.hpp"
 #include "bench/timed_run.hpp"
+#include "bench/timed_trials.hpp"
+#include "verify/input_pool.hpp"
 #include "verify/stopwatch.hpp"
 
 #include <ptxbench/bench.hpp>
@@ -14,9 +15,6 @@
 #include <vector>
 
 namespace ptxbench {
-
-// Trial numbers of timed draws, far from verification's.
-inline constexpr int kPairTrials = 1'000'000, kNoiseTrials = 2'000'000;
 
 // Tensors, and what can run on them. Either role may use any set.
 struct BufferSet {
@@ -55,7 +53,7 @@ class TimedSession {
  private:
   Result<Inputs> draw(int number);
   Result<void> prepare_baseline(const ScalarValues& scalars);
-  Result<void> allocate_sets(bool for_baseline);
+  Result<void> allocate_sets();
   Result<void> make_runnables(bool baseline);
 
   Device& device_;
@@ -72,6 +70,7 @@ class TimedSession {
   std::unique_ptr<RunClock> clock_;
   std::unique_ptr<TimedCheck> check_;
   std::vector<BufferSet> sets_;
+  std::size_t least_sets_ = 1;  // two where there is a baseline to run
 };
 
 // The drivers. Each fills the session's evidence.

@@ -14,9 +14,7 @@ void fields(F&& f, TimeJob& v) {
   f("workload", v.workload), f("candidate", v.candidate), f("baseline", v.baseline), f("seed", v.seed);
   f("pairs", v.pairs), f("warmup_pairs", v.warmup_pairs), f("budget_ns", v.budget_ns);
   f("stop_if_slower_than", v.stop_if_slower_than), f("noise", v.noise), f("noise_pairs", v.noise_pairs);
-  f("target_width", v.target_width), f("l2", v.l2), f("trials", v.trials),
-      f("trial_warmups", v.trial_warmups);
-  f("trial_runs", v.trial_runs);
+  f("target_width", v.target_width), f("l2", v.l2);
   f("protocol", v.protocol), f("run_deadline_ns", v.run_deadline_ns), f("inputs", v.inputs);
   f("reference", v.reference), f("comparator", v.comparator), f("judge", Blob{v.judge_cubin});
 }

@@ -1,5 +1,7 @@
 #include "compile/ptxas.hpp"
 
+#include "core/temporary_folder.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -11,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -20,33 +21,7 @@ extern char** environ;
 namespace ptxbench {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::error_code failed;
-    fs::path base = fs::temp_directory_path(failed);
-    if (failed) base = "/tmp";
-    std::string pattern = (base / "ptxbench-ptxas-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      return make_error(ErrorCode::io,
-                        "cannot make a temporary folder in " + base.string() + ": " + std::strerror(errno));
-    return TemporaryFolder(pattern);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 std::string read_all(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -128,7 +103,7 @@ Result<Ended> run(const std::string& path, const std::vector<std::string>& argum
 
 Result<PtxasOutput> run_ptxas(const std::string& path, std::string_view ptx,
                               const std::vector<std::string>& options, Clock::time_point deadline) {
-  PTXBENCH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
+  PTXBENCH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("ptxas"));
   const std::string input = folder.file("input.ptx"), output = folder.file("output.cubin"),
                     log = folder.file("log");
   {
@@ -167,7 +142,7 @@ Result<PtxasOutput> run_ptxas(const std::string& path, std::string_view ptx,
 }
 
 Result<std::string> ptxas_version(const std::string& path) {
-  PTXBENCH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
+  PTXBENCH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("ptxas"));
   const std::string log = folder.file("log");
   PTXBENCH_TRY_ASSIGN(const Ended ended,
                       run(path, {"--version"}, log, Clock::now() + std::chrono::seconds(10)));

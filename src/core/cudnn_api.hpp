@@ -60,7 +60,6 @@ enum class AttributeType : int {
   data_type = 1,
   boolean = 2,
   int64 = 3,
-  float32 = 4,
   void_pointer = 6,
   heuristic_mode = 8,
   knob_type = 9,

@@ -44,6 +44,7 @@ bool is_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
 }
+bool usable_program(const std::string& path) { return is_file(path) && ::access(path.c_str(), X_OK) == 0; }
 
 std::string canonical(const std::string& path) {
   std::error_code failed;
@@ -194,26 +195,27 @@ std::string describe_places(const ToolkitSearch& search, ToolkitPart part) {
   return text.empty() ? "nowhere (every place is switched off)" : text;
 }
 
+std::string find_program(std::string_view name, const std::string& folders) {
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string directory = folders.substr(begin, end - begin);
+    const std::string path = directory + "/" + std::string(name);
+    if (!directory.empty() && usable_program(path)) return path;
+    begin = end + 1;
+  }
+  return {};
+}
+
 Result<std::string> find_ptxas(const ToolkitSearch& search) {
-  const auto usable = [](const std::string& path) {
-    return is_file(path) && ::access(path.c_str(), X_OK) == 0;
-  };
   if (!search.file.empty()) {
-    if (usable(search.file)) return search.file;
+    if (usable_program(search.file)) return search.file;
     return make_error(ErrorCode::toolkit, "ptxas: " + search.file + " is no program that can be run");
   }
   for (const ToolkitPlace& place : toolkit_places(search))
     for (const std::string& directory : toolkit_directories(place.root, ToolkitPart::programs))
-      if (usable(directory + "/ptxas")) return directory + "/ptxas";
-  if (search.loader) {
-    const std::string path = environment("PATH");
-    for (std::size_t begin = 0; begin <= path.size();) {
-      const std::size_t end = std::min(path.find(':', begin), path.size());
-      const std::string directory = path.substr(begin, end - begin);
-      if (!directory.empty() && usable(directory + "/ptxas")) return directory + "/ptxas";
-      begin = end + 1;
-    }
-  }
+      if (usable_program(directory + "/ptxas")) return directory + "/ptxas";
+  if (search.loader)
+    if (std::string path = find_program("ptxas", environment("PATH")); !path.empty()) return path;
   return make_error(ErrorCode::toolkit,
                     "ptxas not found; searched: " + describe_places(search, ToolkitPart::programs) +
                         ". Install a CUDA toolkit or the wheel nvidia-cuda-nvcc, or name the "

@@ -46,6 +46,9 @@ std::vector<std::string> toolkit_directories(const std::string& root, ToolkitPar
 // One line for messages: every place, those that do not exist marked so.
 std::string describe_places(const ToolkitSearch& search, ToolkitPart part);
 
+// The program called `name` in the first of `folders` (separated by ':', as in PATH) that has one; empty where none has.
+std::string find_program(std::string_view name, const std::string& folders);
+
 // ptxas. Errors: ErrorCode::toolkit with all places.
 Result<std::string> find_ptxas(const ToolkitSearch& search);
 

@@ -68,7 +68,8 @@ CudaDevice::~CudaDevice() {
   {
     Current current(*this);
     if (!lost_) {
-      for (CUevent event : events_) driver_->cuEventDestroy(event);
+      for (CUevent event : events_)
+        if (event != nullptr) driver_->cuEventDestroy(event);
       for (const DeviceBuffer& buffer : release_later_) driver_->cuMemFree(buffer.address);
       for (const std::optional<Module>& module : modules_)
         if (module) driver_->cuModuleUnload(module->handle);
@@ -296,13 +297,31 @@ Result<DeviceEvent> CudaDevice::create_event() {
   CUevent event = nullptr;
   const CUresult result = driver_->cuEventCreate(&event, CU_EVENT_DEFAULT);
   if (result != CUDA_SUCCESS) return failed(result, "making an event");
-  events_.push_back(event);
-  return static_cast<DeviceEvent>(events_.size() - 1);
+  const auto free = std::find(events_.begin(), events_.end(), nullptr);
+  const auto index = static_cast<DeviceEvent>(free - events_.begin());
+  if (free != events_.end())
+    *free = event;
+  else
+    events_.push_back(event);
+  return index;
+}
+
+void CudaDevice::destroy_event(DeviceEvent event) noexcept {
+  if (!has_event(event)) return;
+  if (!lost_ && !timed_out_) {
+    Current current(*this);
+    driver_->cuEventDestroy(events_[event]);
+  }
+  events_[event] = nullptr;
+}
+
+bool CudaDevice::has_event(DeviceEvent event) const noexcept {
+  return event < events_.size() && events_[event] != nullptr;
 }
 
 Result<void> CudaDevice::record(DeviceEvent event) {
   PTXBENCH_TRY(usable("recording an event"));
-  if (event >= events_.size()) return make_error(ErrorCode::invalid_argument, "no such event");
+  if (!has_event(event)) return make_error(ErrorCode::invalid_argument, "no such event");
   PTXBENCH_TRY(count_queued(1, "recording an event"));
   Current current(*this);
   const CUresult result = driver_->cuEventRecord(events_[event], stream_);
@@ -312,8 +331,7 @@ Result<void> CudaDevice::record(DeviceEvent event) {
 
 Result<std::uint64_t> CudaDevice::elapsed_ns(DeviceEvent start, DeviceEvent end) {
   PTXBENCH_TRY(usable("reading an event"));
-  if (start >= events_.size() || end >= events_.size())
-    return make_error(ErrorCode::invalid_argument, "no such event");
+  if (!has_event(start) || !has_event(end)) return make_error(ErrorCode::invalid_argument, "no such event");
   Current current(*this);
   float milliseconds = 0;
   const CUresult result = driver_->event_elapsed_time(&milliseconds, events_[start], events_[end]);

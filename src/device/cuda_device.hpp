@@ -60,6 +60,7 @@ class CudaDevice final : public Device {
   std::optional<DeviceFault> loss() const override { return lost_; }
   Result<void> reset_persisting_l2() override;
   Result<DeviceEvent> create_event() override;
+  void destroy_event(DeviceEvent event) noexcept override;
   Result<void> record(DeviceEvent event) override;
   Result<std::uint64_t> elapsed_ns(DeviceEvent start, DeviceEvent end) override;
   Result<void> close_gate() override;
@@ -124,7 +125,8 @@ class CudaDevice final : public Device {
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr, beside_ = nullptr;  // beside_: made when something first runs there
   std::vector<std::optional<Module>> modules_;
-  std::vector<CUevent> events_;
+  bool has_event(DeviceEvent event) const noexcept;
+  std::vector<CUevent> events_;  // null where one was destroyed
   std::optional<DeviceFault> lost_;
   bool timed_out_ = false;  // something still runs: freeing would wait for it
 

@@ -3,19 +3,11 @@
 // the further the phases are ahead of the threads. A run that is short sees no wrong result.
 #include "emulator/mbarrier.hpp"
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 
 #include <algorithm>
 
 namespace ptxbench::emulator {
-namespace {
-
-std::string at_line(const Grid& grid, const Site& site) {
-  if (grid.kernel == nullptr || site.op >= grid.kernel->ops.size()) return {};
-  return ", PTX line " + std::to_string(grid.kernel->info[grid.kernel->ops[site.op].info].where.line);
-}
-
-}  // namespace
-
 void check_arrival_counts(Run& run, const Grid& grid, const Cta& cta) {
   if (cta.barriers == nullptr) return;
   std::vector<std::uint32_t> offsets;
@@ -34,11 +26,12 @@ void check_arrival_counts(Run& run, const Grid& grid, const Cta& cta) {
       return n == times;
     });
     if (!evenly || threads <= b.expected) continue;
+    const std::string last = grid.kernel != nullptr ? line_text(*grid.kernel, b.last) : std::string();
     run.remark(true, "mbarrier_count_too_small", b.init,
                mbarrier_name(cta, offset) + " expects " + std::to_string(b.expected) +
                    " arrivals a phase, but " + std::to_string(threads) + " threads have arrived at it, " +
                    std::to_string(times) + (times == 1 ? " time" : " times") + " each (the last" +
-                   at_line(grid, b.last) +
+                   (last.empty() ? "" : ", " + last) +
                    "): its phases end before all of them have come, and it is left with " +
                    std::to_string(b.expected - static_cast<std::uint64_t>(b.pending)) +
                    " arrivals of a phase that never ends");

@@ -193,9 +193,7 @@ Run run_together(Grid& grid, std::uint64_t clusters) {
       bool ran = r.round();
       any = any || ran;
       for (unsigned more = 0; ran && !in_step && more < kRoundsInARow; ++more) ran = r.round();
-      if (ran) {
-        any = true;
-      } else if (r.done()) {
+      if (!ran && r.done()) {
         r.drain();
         changed = any = true;
         if (next < clusters) {

@@ -280,23 +280,5 @@ u32 pair_from_f32(FloatFormat half, u32 a, u32 b, ConvertMode mode) {
   return static_cast<u32>(convert_float(half, FloatFormat::f32, a, mode) << 16 |
                           convert_float(half, FloatFormat::f32, b, mode));
 }
-u16 f8x2_from_f32(FloatFormat f8, u32 a, u32 b, bool relu) {
-  const ConvertMode mode{.relu = relu};
-  return static_cast<u16>(convert_float(f8, FloatFormat::f32, a, mode) << 8 |
-                          convert_float(f8, FloatFormat::f32, b, mode));
-}
-u16 f8x2_from_f16x2(FloatFormat f8, u32 a, bool relu) {
-  const ConvertMode mode{.relu = relu};
-  return static_cast<u16>(convert_float(f8, FloatFormat::f16, a >> 16, mode) << 8 |
-                          convert_float(f8, FloatFormat::f16, a & 0xffff, mode));
-}
-u32 f16x2_from_f8x2(FloatFormat f8, u16 a, bool relu) {
-  const ConvertMode mode{.relu = relu};
-  return static_cast<u32>(convert_float(FloatFormat::f16, f8, a >> 8, mode) << 16 |
-                          convert_float(FloatFormat::f16, f8, a & 0xff, mode));
-}
-u32 tf32_from_f32(u32 a, ConvertMode mode) {
-  return static_cast<u32>(convert_float(FloatFormat::tf32, FloatFormat::f32, a, mode));
-}
 
 }  // namespace ptxbench::emulator

@@ -78,13 +78,5 @@ void f16x2_from_f32(std::uint32_t* d, const std::uint32_t* a, const std::uint32_
 void bf16x2_from_f32(std::uint32_t* d, const std::uint32_t* a, const std::uint32_t* b);
 /// The same with modifiers, one lane: cvt.frnd2{.relu}{.satfinite}.{f16x2,bf16x2}.f32.
 std::uint32_t pair_from_f32(FloatFormat half, std::uint32_t a, std::uint32_t b, ConvertMode mode);
-/// cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2}.f32 d, a, b: a is the upper byte.
-std::uint16_t f8x2_from_f32(FloatFormat f8, std::uint32_t a, std::uint32_t b, bool relu = false);
-/// cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2}.f16x2
-std::uint16_t f8x2_from_f16x2(FloatFormat f8, std::uint32_t a, bool relu = false);
-/// cvt.rn{.relu}.f16x2.{e4m3x2,e5m2x2}
-std::uint32_t f16x2_from_f8x2(FloatFormat f8, std::uint16_t a, bool relu = false);
-/// cvt.{rna,rn,rz}{.satfinite}{.relu}.tf32.f32
-std::uint32_t tf32_from_f32(std::uint32_t a, ConvertMode mode);
 
 }  // namespace ptxbench::emulator

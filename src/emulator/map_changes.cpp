@@ -1,6 +1,7 @@
 #include "emulator/map_changes.hpp"
 
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 
 namespace ptxbench::emulator {
 
@@ -49,15 +50,9 @@ void MapChanges::used(Agent& agent, std::uint64_t address) {
   const bool seen = acquired != c.acquired.end() && acquired->second == c.number;
   if ((c.released && seen) || c.said) return;
   c.said = true;
-  const Kernel& kernel = *agent.grid.kernel;
-  std::string by = "warp " + std::to_string(c.site.warp) + " of CTA " + std::to_string(c.site.cta);
-  if (c.site.op < kernel.ops.size()) {
-    const OpInfo& info = kernel.info[kernel.ops[c.site.op].info];
-    by += " (`" + info.text + "`, PTX line " + std::to_string(info.where.line) + ")";
-  }
   agent.run.remark(true, "tensormap_unfenced", agent.site,
                    "a tensor copy through the map at " + agent.grid.memory->describe(address) +
-                       ", which this launch has changed: " + by +
+                       ", which this launch has changed: " + who_text(*agent.grid.kernel, c.site) +
                        (c.released ? ". No thread of CTA " + std::to_string(agent.site.cta) +
                                          " has executed fence.proxy.tensormap::generic.acquire on it since"
                                    : ". No fence.proxy.tensormap::generic.release came after the change") +

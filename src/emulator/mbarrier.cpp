@@ -2,8 +2,8 @@
 
 #include "emulator/races.hpp"
 #include "emulator/run.hpp"
-#include "emulator/vector_clocks.hpp"
 #include "emulator/text.hpp"
+#include "emulator/vector_clocks.hpp"
 
 #include <cstring>
 
@@ -35,15 +35,8 @@ bool image_intact(const Cta& cta, std::uint32_t offset, const MBarrier& b) {
 }
 
 std::string at_op(const Agent& agent, const Site& site) {
-  const Kernel* kernel = agent.grid.kernel;
-  if (!kernel || site.op >= kernel->ops.size()) return {};
-  const OpInfo& info = kernel->info[kernel->ops[site.op].info];
-  std::string text = " at PTX line " + std::to_string(info.where.line);
-  if (kernel->module && info.location >= 0) {
-    const std::string source = kernel->module->source_line(info.location);
-    if (!source.empty()) text += " (" + source + ")";
-  }
-  return text;
+  const std::string line = agent.grid.kernel != nullptr ? line_text(*agent.grid.kernel, site) : std::string();
+  return line.empty() ? line : " at " + line;
 }
 
 WaitKey key_of(const Cta& cta, std::uint32_t offset) {

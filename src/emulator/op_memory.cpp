@@ -236,9 +236,7 @@ void store_shared(Exec& x, Lane lane, const SharedLanes& at, Mask undefined) {
   });
 }
 
-bool may_be_shared(Where where) {
-  return where == Where::shared_cta || where == Where::shared_cluster || where == Where::generic;
-}
+bool is_shared(Where where) { return where == Where::shared_cta || where == Where::shared_cluster; }
 
 Flow run_load(Exec& x) {
   const unsigned n = x.op.a, each = x.op.b, total = n * each;
@@ -246,7 +244,8 @@ Flow run_load(Exec& x) {
   const auto lane = static_cast<Lane>(x.op.d);
   const Operand base = x.operand(n);
   if (address_undefined(x, base)) return Flow::stop;
-  if (may_be_shared(where)) {
+  const bool shared = is_shared(where);
+  if (shared || where == Where::generic) {
     SharedLanes at;
     if (shared_lanes(x, where, base, (x.op.c & kWide) != 0, total, Access::read, at)) {
       if (x.cluster.races != nullptr) x.cluster.races->own(x, at, total, Access::read);
@@ -256,7 +255,8 @@ Flow run_load(Exec& x) {
   std::uint64_t address[kLanes];
   addresses(x, base, (x.op.c & kWide) != 0, address);
 
-  if (x.mask == ~Mask{0} && contiguous(address, total)) {
+  // `.shared` lanes that shared_lanes refused each take a look of their own.
+  if (!shared && x.mask == ~Mask{0} && contiguous(address, total)) {
     Place p;
     const std::uint8_t* data = resolve_range(x, where, address[0], total * kLanes, total, Access::read, p);
     if (data != nullptr && !x.grid.memory->global_undefined(p.at, total * kLanes)) {
@@ -276,7 +276,7 @@ Flow run_load(Exec& x) {
     }
   }
 
-  if (const std::uint8_t* data = resolve_near(x, where, address, total); data != nullptr) {
+  if (const std::uint8_t* data = shared ? nullptr : resolve_near(x, where, address, total); data != nullptr) {
     const std::uint64_t low = lowest(x.mask, address);
     for (unsigned k = 0; k < n; ++k) {
       if (x.operand(k) == kNoOperand) continue;
@@ -315,7 +315,8 @@ Flow run_store(Exec& x) {
   Mask undefined = 0;  // of any element
   for (unsigned k = 1; k <= n; ++k) undefined |= x.undefined_of(x.operand(k));
   undefined &= x.mask;
-  if (may_be_shared(where)) {
+  const bool shared = is_shared(where);
+  if (shared || where == Where::generic) {
     SharedLanes at;
     if (shared_lanes(x, where, base, (x.op.c & kWide) != 0, total, Access::write, at)) {
       if (x.cluster.races != nullptr) x.cluster.races->own(x, at, total, Access::write);
@@ -326,7 +327,7 @@ Flow run_store(Exec& x) {
   std::uint64_t address[kLanes];
   addresses(x, base, (x.op.c & kWide) != 0, address);
 
-  if (x.mask == ~Mask{0} && undefined == 0 && contiguous(address, total)) {
+  if (!shared && x.mask == ~Mask{0} && undefined == 0 && contiguous(address, total)) {
     Place p;
     std::uint8_t* data = resolve_range(x, where, address[0], total * kLanes, total, Access::write, p);
     if (data != nullptr) {

@@ -109,7 +109,8 @@ Flow run_replace(Exec& x) {
     std::uint8_t* bytes =
         map_bytes(x, agent, lane, address, static_cast<Place>(x.op.b), Access::write, cta, offset);
     if (!bytes) return Flow::stop;
-    if (cta != nullptr && any_undefined(cta->shared_undefined, offset, 128))
+    if (cta != nullptr ? any_undefined(cta->shared_undefined, offset, 128)
+                       : x.grid.memory->global_undefined(address, 128))
       return x.fault(FaultKind::undefined_value, lane,
                      "tensormap.replace on 128 bytes at " + hex(address) +
                          " of which some were never written: where a map keeps its fields nobody knows");

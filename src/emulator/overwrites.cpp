@@ -3,6 +3,7 @@
 #include "emulator/happens_before.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/run.hpp"
+#include "emulator/text.hpp"
 #include "emulator/vector_clocks.hpp"
 
 namespace ptxbench::emulator {
@@ -18,16 +19,6 @@ AsyncReads* reads_of(const Cluster& cluster, Cta& cta) {
 }
 
 }  // namespace
-
-std::string who_at(const Kernel& kernel, const Site& site) {
-  std::string text = "warp " + std::to_string(site.warp) + " of CTA " + std::to_string(site.cta);
-  if (site.op >= kernel.ops.size()) return text;
-  const OpInfo& info = kernel.info[kernel.ops[site.op].info];
-  text += " (`" + info.text + "`, PTX line " + std::to_string(info.where.line);
-  const std::string source =
-      kernel.module != nullptr ? kernel.module->source_line(info.location) : std::string();
-  return text + (source.empty() ? ")" : ", " + source + ")");
-}
 
 void note_wgmma_read(Agent& agent, Cta& cta, std::uint32_t group, std::uint64_t number,
                      const std::uint32_t* chunks, int count) {
@@ -97,7 +88,7 @@ void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32
           true, "wgmma_operand_overwritten", agent.site,
           "writes shared memory at " + place(i) + " of CTA " + std::to_string(where.linear_id) +
               " while a wgmma may still read it: that of warpgroup " + std::to_string(group) +
-              ", issued by " + who_at(*agent.grid.kernel, g.sites[number - 1]) +
+              ", issued by " + who_text(*agent.grid.kernel, g.sites[number - 1]) +
               ". No wgmma.wait_group for it comes before this write (in a warp that then arrived at a "
               "barrier for which the writer waited)");
       return;
@@ -112,7 +103,7 @@ void check_overwrite(Agent& agent, Cta& where, std::uint32_t offset, std::uint32
     agent.run.remark(
         true, "store_source_overwritten", agent.site,
         "writes shared memory at " + place(i) + " of CTA " + std::to_string(where.linear_id) +
-            " while a bulk store may still read it: that of " + who_at(*agent.grid.kernel, s.site) +
+            " while a bulk store may still read it: that of " + who_text(*agent.grid.kernel, s.site) +
             ". No cp.async.bulk.wait_group (or wait_group.read) for it comes before this write (in a "
             "thread that then arrived at a barrier for which the writer waited)");
     return;

@@ -28,9 +28,6 @@ struct AsyncReads {
   bool any() const { return !wgmma.empty() || !store.empty(); }
 };
 
-// "warp 3 of CTA 0 (`st.shared.u32`, PTX line 12, gemm.cu:7)"
-std::string who_at(const Kernel& kernel, const Site& site);
-
 // Operation @p number of @p group reads chunks of 16 bytes at @p chunks.
 void note_wgmma_read(Agent& agent, Cta& cta, std::uint32_t group, std::uint64_t number,
                      const std::uint32_t* chunks, int count);

@@ -525,7 +525,7 @@ void Races::barrier_race(const Agent& agent, const Cta& owner, std::uint32_t off
   d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
   const Site other = site_of(by, stamp);
   found(d, other.op, order.knows_roughly(d.warp, event_of(by, stamp)),
-        std::string(does) + mbarrier_name(owner, offset) + ", which " + who_at(*agent.grid.kernel, other) +
+        std::string(does) + mbarrier_name(owner, offset) + ", which " + who_text(*agent.grid.kernel, other) +
             did + ", and nothing orders the two");
 }
 
@@ -646,15 +646,16 @@ void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t
   const Grid& grid = *d.grid;
   if (event.kind == Kind::async) {
     const WaitKey& key = order.key_of(event.index);
-    text += "an asynchronous operation of " + who_at(*grid.kernel, other) +
+    text += "an asynchronous operation of " + who_text(*grid.kernel, other) +
             " writes, and no wait for phase " + std::to_string(event.number) + " of " +
             mbarrier_name(*cluster_->ctas[key.cta], key.address) + ", which it signals, comes before this";
   } else if (event.kind == Kind::copy) {
-    text += "a cp.async of " + who_at(*grid.kernel, other) +
+    text += "a cp.async of " + who_text(*grid.kernel, other) +
             " writes, and no cp.async.wait_group for it comes before this (in that thread, with a barrier "
             "behind it)";
   } else {
-    text += who_at(*grid.kernel, other) + (was_write ? " writes" : " reads") + ", and nothing orders the two";
+    text +=
+        who_text(*grid.kernel, other) + (was_write ? " writes" : " reads") + ", and nothing orders the two";
   }
   found(d, other.op, lanes_only, std::move(text));
 }

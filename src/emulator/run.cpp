@@ -1,5 +1,7 @@
 #include "emulator/run.hpp"
 
+#include "emulator/text.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -17,10 +19,8 @@ void Run::tell(const char* title, const std::vector<Undefined>& list) {
   if (list.empty()) return;
   fault->detail += std::string(title) + ":\n";
   for (const Undefined& u : list) {
-    const OpInfo& info = kernel_->info[kernel_->ops[u.site.op].info];
-    const std::string source = kernel_->module != nullptr ? kernel_->module->source_line(info.location) : std::string();
-    fault->detail += "CTA " + std::to_string(u.site.cta) + " warp " + std::to_string(u.site.warp) + " at PTX line " +
-                     std::to_string(info.where.line) + (source.empty() ? "" : " (" + source + ")") + ", `" + info.text +
+    fault->detail += "CTA " + std::to_string(u.site.cta) + " warp " + std::to_string(u.site.warp) + " at " +
+                     line_text(*kernel_, u.site) + ", `" + kernel_->info[kernel_->ops[u.site.op].info].text +
                      "`" + u.where + "\n";
   }
 }

@@ -60,7 +60,8 @@ Result<void> check_options(const EvaluateOptions& options) {
   if (options.time && !options.verify) return wrong("time needs verify: an unverified time says nothing");
   if (options.count && !options.verify) return wrong("count needs verify: a counted run gets a verified trial's inputs");
   if (options.trials && (*options.trials < 1 || *options.trials > 1000)) return wrong("trials must lie in 1 to 1000");
-  if (options.limits.steps > 512) return wrong("limits.steps must lie in 0 to 512");
+  if (options.limits.steps > kMaxOperations)
+    return wrong("limits.steps must lie in 0 to " + std::to_string(kMaxOperations));
   if (options.pairs < 6 || options.pairs > 10000) return wrong("pairs must lie in 6 (fewer give no interval) to 10000");
   PTXBENCH_TRY(check_protocol(options.protocol));
   if (options.protocol == kPublished && options.l2 == L2State::warm)

@@ -76,8 +76,7 @@ Result<std::string> arch_of(Context& context, const EvaluateOptions& options, co
   if (context.options().device != "none") {
     const Result<DeviceInfo> device = ContextImpl::of(context).device(cancel);
     if (device && find_architecture(device->arch)) return device->arch;
-    if (!device && device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit)
-      return device.error();
+    if (!device && !no_gpu(device.error())) return device.error();
   }
   return std::string("sm_90a");
 }

@@ -61,19 +61,31 @@ std::shared_ptr<Lane> ContextImpl::job_lane() {
 bool no_gpu(const Error& error) noexcept { return error.code == ErrorCode::no_device || error.code == ErrorCode::toolkit; }
 
 Result<DeviceInfo> ContextImpl::device(const CancelToken& cancel) {
-  std::unique_lock lock(device_mutex_, std::defer_lock);
-  while (!lock.try_lock_for(std::chrono::milliseconds(10)))
+  constexpr std::chrono::milliseconds kLook{10};  // how often the cancel token is looked at
+  std::unique_lock lock(device_mutex_);
+  while (device_opening_) {
+    device_changed_.wait_for(lock, kLook);
     if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled while the device was opened");
+  }
   if (device_ && device_->has_value()) return *device_;
   if (options_.device == "none") return make_error(ErrorCode::no_device, "none was asked for (device \"none\")");
   // That there is no device is remembered too: looking costs a process. Other errors may pass.
   if (device_ && device_->error().code == ErrorCode::no_device) return *device_;
-  device_ = workers_->open_device(options_.device, options_.cuda_home, cancel);
-  if (options_.device == "auto" && !device_->has_value() && no_gpu(device_->error())) {
-    if (options_.log) options_.log(LogLevel::info, "no GPU (" + device_->error().to_string() + "): candidates run on the emulator");
-    device_ = workers_->open_device(std::string(kDefaultEmulator), options_.cuda_home, cancel);
-  }
-  return *device_;
+  device_opening_ = true;
+  lock.unlock();
+  Result<DeviceInfo> opened = guarded([&] { return open_device(cancel); });
+  lock.lock();
+  device_opening_ = false;
+  device_ = opened;
+  device_changed_.notify_all();
+  return opened;
+}
+
+Result<DeviceInfo> ContextImpl::open_device(const CancelToken& cancel) {
+  Result<DeviceInfo> device = workers_->open_device(options_.device, options_.cuda_home, cancel);
+  if (options_.device != "auto" || device || !no_gpu(device.error())) return device;
+  if (options_.log) options_.log(LogLevel::info, "no GPU (" + device.error().to_string() + "): candidates run on the emulator");
+  return workers_->open_device(std::string(kDefaultEmulator), options_.cuda_home, cancel);
 }
 
 Result<std::vector<std::uint8_t>> ContextImpl::judge_cubin(const std::string& arch, const CancelToken& cancel) {

@@ -5,6 +5,7 @@
 
 #include <ptxbench/evaluate.hpp>
 
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
@@ -60,7 +61,10 @@ class ContextImpl final : public Context {
  private:
   const ContextOptions options_;
   const std::shared_ptr<Workers> workers_;
-  std::timed_mutex device_mutex_;  // held while a device worker starts
+  Result<DeviceInfo> open_device(const CancelToken& cancel);
+  std::mutex device_mutex_;  // of these three; not held while a device worker starts
+  std::condition_variable device_changed_;
+  bool device_opening_ = false;
   std::optional<Result<DeviceInfo>> device_;
   std::mutex mutex_;  // of what follows; never held over a call
   std::map<std::string, std::vector<std::uint8_t>> judge_cubins_;

@@ -214,7 +214,8 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
                       stages.context.workers().time(device.id, job, callbacks,
                                                     {stages.options.before_timing, stages.options.after_timing}, stages.cancel));
   if (evidence.fault) PTXBENCH_TRY(not_sick(*evidence.fault));
-  if (const std::optional<double> floor = noise_floor(evidence.noise)) stages.context.keep_noise_floor(key, *floor);
+  // One of a few pairs serves this timing only: another one measures it again.
+  if (noise_interval(evidence.noise)) stages.context.keep_noise_floor(key, *noise_floor(evidence.noise));
   compose_timing(evidence, verdict, kept, roofline(stages.workload, device, job.l2, evidence.gpu.max_sm_mhz));
   verdict.provenance.stages.push_back({"time", since(start)});
   return {};
@@ -335,7 +336,7 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
   const Result<DeviceInfo> device = stages.context.device(stages.cancel);
   if (!device) {
     // Only the absence of a device is a fact about the machine that a verdict can state; anything else is an Error.
-    if (device.error().code != ErrorCode::no_device && device.error().code != ErrorCode::toolkit) return device.error();
+    if (!no_gpu(device.error())) return device.error();
     not_run(verdict, options, "no device: " + device.error().to_string());
     return out;
   }

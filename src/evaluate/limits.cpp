@@ -55,12 +55,6 @@ std::optional<Finding> check_globals(const std::vector<ModuleInfo>& modules, con
                   bytes, limits.global_bytes);
 }
 
-std::uint64_t workspace_bytes(const ResolvedPlan& plan) noexcept {
-  std::uint64_t bytes = 0;
-  for (const ResolvedWorkspace& workspace : plan.workspaces) bytes += workspace.bytes;
-  return bytes;
-}
-
 std::optional<Finding> check_plan(const ResolvedPlan& plan, const CandidateLimits& limits) {
   if (plan.operations.size() > limits.steps)
     return exceeded("plan_limit", "steps", "the operations of one run, repeats counted, are",

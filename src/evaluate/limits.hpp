@@ -14,6 +14,5 @@ std::optional<Finding> check_sources(const Solution& solution, const CandidateLi
 std::optional<Finding> check_globals(const std::vector<ModuleInfo>& modules, const CandidateLimits& limits);
 // After resolving: `plan_limit`, `grid_limit`, `workspace_limit`.
 std::optional<Finding> check_plan(const ResolvedPlan& plan, const CandidateLimits& limits);
-std::uint64_t workspace_bytes(const ResolvedPlan& plan) noexcept;
 
 }  // namespace ptxbench

@@ -18,7 +18,7 @@ Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context,
   std::vector<Result<Evaluation>> results;
   results.reserve(requests.size());
   for (const EvaluateRequest& request : requests)
-    running.push_back(RunningRequest::begin(context, request, cancel, false));
+    running.push_back(RunningRequest::begin(context, request, cancel.follower(), false));  // `end` triggers it
   // From here on requests are in other threads' hands until they have finished.
   const auto end = [&] {
     lane->stop();

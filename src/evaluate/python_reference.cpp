@@ -3,9 +3,9 @@
 #include "core/guard.hpp"
 #include "core/json.hpp"
 #include "core/subprocess.hpp"
+#include "core/temporary_folder.hpp"
+#include "core/toolkit_search.hpp"
 #include "trace/safetensors.hpp"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -82,60 +82,12 @@ with open(folder + "/outputs.safetensors", "wb") as file:
         file.write(blob)
 )python";
 
-// A folder that is removed with its owner.
-class Folder {
- public:
-  static Result<Folder> make() {
-    std::error_code code;
-    std::string pattern = (fs::temp_directory_path(code) / "ptxbench-python-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) return make_error(ErrorCode::io, "cannot make a temporary folder", {pattern});
-    Folder folder;
-    folder.path_ = pattern;
-    return folder;
-  }
-  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  Folder() = default;
-  std::string path_;
-};
-
-// The absolute path of a program that is named by itself.
-std::string search_path(const std::string& program) {
+// The absolute path of a program, searched on the PATH where it is named by itself.
+std::string program_path(const std::string& program) {
   if (program.find('/') != std::string::npos) return fs::absolute(program).string();
   const char* path = std::getenv("PATH");
-  const std::string folders = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
-  for (std::size_t from = 0; from <= folders.size();) {
-    const std::size_t to = std::min(folders.find(':', from), folders.size());
-    const fs::path at = fs::path(folders.substr(from, to - from)) / program;
-    if (::access(at.c_str(), X_OK) == 0) return fs::absolute(at).string();
-    from = to + 1;
-  }
-  return {};
-}
-
-std::string safetensors_type(DType dtype) {
-  switch (dtype) {
-    case DType::float64: return "F64";
-    case DType::float32: return "F32";
-    case DType::float16: return "F16";
-    case DType::bfloat16: return "BF16";
-    case DType::float8_e4m3fn: return "F8_E4M3";
-    case DType::float8_e5m2: return "F8_E5M2";
-    case DType::int64: return "I64";
-    case DType::int32: return "I32";
-    case DType::int16: return "I16";
-    case DType::int8: return "I8";
-    case DType::uint8: return "U8";
-    case DType::boolean: return "BOOL";
-    default: return {};
-  }
+  const std::string found = find_program(program, path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  return found.empty() ? found : fs::absolute(found).string();
 }
 
 // Positional arguments in the definition's order, as FlashInfer-Trace calls a reference.
@@ -164,7 +116,7 @@ Result<std::string> call_text(const Workload& workload, std::span<HostTensor> ou
   }
   w.end_array().key("outputs").begin_array();
   for (const HostTensor& output : outputs) {
-    const std::string type = safetensors_type(output.dtype);
+    const std::string_view type = safetensors_type(output.dtype);
     if (type.empty())
       return make_error(ErrorCode::unsupported, "torch has no type for the output \"" + output.name + "\"");
     w.begin_object().field("name", output.name).field("dtype", type).key("shape").begin_array();
@@ -183,10 +135,10 @@ class PythonProcess final : public Reference {
       if (workload.definition->reference.empty())
         return make_error(ErrorCode::invalid_argument,
                           "the definition \"" + workload.definition->name + "\" has no `reference` to run");
-      const std::string python = search_path(options_.python);
+      const std::string python = program_path(options_.python);
       if (python.empty())
         return make_error(ErrorCode::toolkit, "there is no \"" + options_.python + "\" on the PATH to run the definition's reference");
-      PTXBENCH_TRY_ASSIGN(const Folder folder, Folder::make());
+      PTXBENCH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("python"));
       std::vector<TensorBytes> tensors;
       for (const HostTensor& input : inputs)
         tensors.push_back({input.name, input.dtype, input.shape,
@@ -206,7 +158,7 @@ class PythonProcess final : public Reference {
   }
 
  private:
-  Result<void> run(const std::string& python, const Folder& folder) const {
+  Result<void> run(const std::string& python, const TemporaryFolder& folder) const {
     SpawnOptions spawn;
     spawn.path = python;
     spawn.arguments = {folder.file("run.py"), folder.path()};

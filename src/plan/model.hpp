@@ -32,7 +32,6 @@ inline constexpr char kWorkspaceLimit[] = "workspace_limit";
 inline constexpr char kTensorMapRule[] = "tensor_map_rule";
 inline constexpr char kArgumentMismatch[] = "argument_mismatch";
 
-inline constexpr std::size_t kMaxOperations = 512;  // of one run, after repeats
 inline constexpr std::size_t kMaxSteps = 512;
 inline constexpr std::size_t kMaxEntries =
     256;  // tensor maps, workspaces, globals, constants, defines, require

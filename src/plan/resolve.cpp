@@ -410,4 +410,10 @@ Result<ResolvedPlan> resolve_plan(const BoundPlan& bound, const std::vector<Modu
   }
 }
 
+std::uint64_t workspace_bytes(const ResolvedPlan& plan) noexcept {
+  std::uint64_t bytes = 0;
+  for (const ResolvedWorkspace& workspace : plan.workspaces) bytes += workspace.bytes;
+  return bytes;
+}
+
 }  // namespace ptxbench

@@ -76,6 +76,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
+std::string_view safetensors_type(DType dtype) noexcept {
+  for (const auto& [name, known] : kTypes)
+    if (known == dtype) return name;
+  return {};
+}
+
 Result<std::vector<StoredTensor>> parse_safetensors_header(std::string_view header, std::uint64_t data_offset,
                                                            std::uint64_t data_bytes, const std::string& file) {
   return guarded([&]() -> Result<std::vector<StoredTensor>> {
@@ -153,10 +159,10 @@ Result<void> write_safetensors(const std::string& path, std::span<const TensorBy
     w.begin_object();
     std::uint64_t at = 0;
     for (const TensorBytes& tensor : tensors) {
-      const auto type = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& t) { return t.second == tensor.dtype; });
-      if (type == kTypes.end())
+      const std::string_view type = safetensors_type(tensor.dtype);
+      if (type.empty())
         return make_error(ErrorCode::invalid_argument, "safetensors has no type for " + std::string(dtype_name(tensor.dtype)), {path});
-      w.key(tensor.name).begin_object().field("dtype", type->first).key("shape").begin_array();
+      w.key(tensor.name).begin_object().field("dtype", type).key("shape").begin_array();
       for (const std::int64_t extent : tensor.shape) w.integer(extent);
       w.end_array().key("data_offsets").begin_array().unsigned_integer(at).unsigned_integer(at + tensor.bytes.size());
       w.end_array().end_object();

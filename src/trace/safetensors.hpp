@@ -21,6 +21,9 @@ struct StoredTensor {
   std::uint64_t bytes = 0;
 };
 
+// How the format spells @p dtype ("BF16"); empty for a type that it lacks.
+std::string_view safetensors_type(DType dtype) noexcept;
+
 // The longest header that is read; the format's own limit.
 inline constexpr std::uint64_t kMostSafetensorsHeader = 100'000'000;
 

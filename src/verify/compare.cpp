@@ -14,18 +14,6 @@ Tolerance tolerance_for(const ComparatorSpec& comparator, const TensorLayout& la
   return integral(layout.dtype) ? Tolerance{0, 0} : comparator.tolerance;
 }
 
-Result<double> element(Device& device, const OutputValues& values, std::size_t output, std::uint64_t index) {
-  const auto type = static_cast<judge::u32>(values.dtypes[output]);
-  const std::uint64_t bits = judge::type_bits(type), byte = index * bits / 8;
-  judge::u64 raw = 0;
-  std::uint8_t bytes[8] = {};
-  PTXBENCH_TRY(device.read(values.buffers[output].address + byte,
-                           {bytes, static_cast<std::size_t>(std::max<std::uint64_t>(bits / 8, 1))}));
-  for (int i = 7; i >= 0; --i) raw = raw << 8 | bytes[i];
-  if (bits == 4) raw = raw >> (index % 2 * 4) & 15;
-  return judge::decode(type, raw);
-}
-
 // The values as host tensors of the definition's types.
 Result<std::vector<HostTensor>> to_host(Device& device, const TensorLayouts& layouts,
                                         const OutputValues& values, std::vector<HostBuffer>& memory) {
@@ -79,6 +67,18 @@ Result<void> by_callback(Device& device, const Workload& workload, const TensorL
 
 }  // namespace
 
+Result<std::vector<double>> read_elements(Device& device, ElementsAt at, std::uint64_t first, std::uint64_t count) {
+  const auto type = static_cast<judge::u32>(at.dtype);
+  const std::uint64_t bits = judge::type_bits(type), skip = first * bits % 8 / 4;  // of two in a byte
+  HostBuffer bytes((count * bits + 7) / 8 + 1);
+  PTXBENCH_TRY(device.read(at.address + first * bits / 8,
+                           {bytes.data(), static_cast<std::size_t>(((count + skip) * bits + 7) / 8)}));
+  std::vector<double> values(count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    values[i] = judge::decode(type, judge::load_element(bytes.data(), type, i + skip));
+  return values;
+}
+
 Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& device, const Workload& workload,
                                                     const TensorLayouts& layouts,
                                                     const ComparatorSpec& comparator, const OutputValues& got,
@@ -129,8 +129,10 @@ Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& dev
       evidence.wrong = wrong.count;
       if (wrong.count != 0) {
         evidence.first_wrong = wrong.first;
-        PTXBENCH_TRY_ASSIGN(evidence.first_wrong_expected, element(device, expected, i, wrong.first));
-        PTXBENCH_TRY_ASSIGN(evidence.first_wrong_got, element(device, got, i, wrong.first));
+        PTXBENCH_TRY_ASSIGN(const auto want, read_elements(device, wanted, wrong.first, 1));
+        PTXBENCH_TRY_ASSIGN(const auto have, read_elements(device, at, wrong.first, 1));
+        evidence.first_wrong_expected = want[0];
+        evidence.first_wrong_got = have[0];
       }
     }
     outputs.push_back(std::move(evidence));

@@ -1,6 +1,7 @@
 // What evidence means: pure functions from what was seen to what the verdict says.
 #include "core/json.hpp"
 #include "verify/emulated.hpp"
+#include "verify/text.hpp"
 #include "verify/judge/values.h"
 
 #include <ptxbench/verify.hpp>
@@ -11,28 +12,6 @@
 
 namespace ptxbench {
 namespace {
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-std::string index_text(const std::vector<std::int64_t>& index) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < index.size(); ++i) text += (i ? ", " : "") + std::to_string(index[i]);
-  return text + "]";
-}
-
-std::vector<std::int64_t> unflatten(std::uint64_t flat, const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> index(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(shape[d], 1));
-    index[d] = static_cast<std::int64_t>(flat % extent);
-    flat /= extent;
-  }
-  return index;
-}
 
 double rms(double sum_of_squares, std::uint64_t elements) {
   return elements == 0 ? 0 : std::sqrt(sum_of_squares / static_cast<double>(elements));
@@ -90,19 +69,19 @@ std::string why_wrong(const OutputCorrectness& o, const OutputEvidence& evidence
     text += std::to_string(o.elements_wrong) + " of " + std::to_string(o.elements) + " elements are wrong";
     if (o.first_wrong_index)
       text += "; the first at " + index_text(*o.first_wrong_index) + ": expected " +
-              number(o.first_wrong_expected) + ", got " + number(o.first_wrong_got);
+              number_text(o.first_wrong_expected) + ", got " + number_text(o.first_wrong_got);
     if (o.comparator == "model_error") {
       text += o.max_limit == 0 ? " (these inputs allow no error)"
-                               : " (allowed error " + number(o.max_limit) + ")";
+                               : " (allowed error " + number_text(o.max_limit) + ")";
     } else if (o.comparator == "tolerance") {
-      text += " (allowed error " + number(evidence.tolerance.atol) + (evidence.tolerance.either ? " or " : " + ") +
-              number(evidence.tolerance.rtol) + " * |expected|)";
+      text += " (allowed error " + number_text(evidence.tolerance.atol) + (evidence.tolerance.either ? " or " : " + ") +
+              number_text(evidence.tolerance.rtol) + " * |expected|)";
     }
   } else if (o.comparator == "model_error" && o.rms_error > o.rms_limit) {
-    text += "the RMS error " + number(o.rms_error) + " is beyond " + number(o.rms_limit) +
-            "; an fp32 sum in order has " + number(o.model_rms_error) + ": the arithmetic is too coarse";
+    text += "the RMS error " + number_text(o.rms_error) + " is beyond " + number_text(o.rms_limit) +
+            "; an fp32 sum in order has " + number_text(o.model_rms_error) + ": the arithmetic is too coarse";
   } else if (o.comparator == "model_error") {
-    text += "the outputs are scaled by " + number(o.scale) + " on average";
+    text += "the outputs are scaled by " + number_text(o.scale) + " on average";
   } else {
     text += "the comparator says that it is wrong";
   }
@@ -174,8 +153,8 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
       if (s.sampled_largest_reference > 0) largest *= std::max(1.0, s.largest_reference / s.sampled_largest_reference);
     }
     limits.max = std::max(kMaxFactor * std::max(largest, rounding), kMaxSumFactor * sum);
-    // Where outputs are of very different sizes: the largest one's sum, as the floor has it.
-    limits.max = std::max(limits.max, kMaxFactor * std::ldexp(s.largest_reference, s.sum_floor));
+    // Outputs of an attention are of very different sizes: the largest one's sum, as the floor has it.
+    if (!s.may_be_exact) limits.max = std::max(limits.max, kMaxFactor * std::ldexp(s.largest_reference, s.sum_floor));
   }
   // Errors go with the outputs' own size, so the slope scatters by (error / size) * sqrt(sum x^4) / sum x^2:
   // that is 1 / sqrt(n) for outputs of one size and more where a few large ones decide. 2^-12 is what is left
@@ -187,7 +166,7 @@ ModelLimits model_limits(const OutputStatistics& s, DType output) noexcept {
     limits.scale += 4 * std::max({model, rounding, sum}) / size * spread;
     // Where P takes a few values only, as of small integers, its roundings do not average out, and the model's slope says by
     // how much.
-    if (s.has_model && s.sampled_squared_reference > 0)
+    if (s.has_model && !s.may_be_exact && s.sampled_squared_reference > 0)
       limits.scale += 2 * std::abs(s.model_times_reference / s.sampled_squared_reference - 1);
   }
   return limits;
@@ -210,7 +189,7 @@ OutputCorrectness judge_output(const OutputEvidence& evidence) {
   o.elements_checked = s.elements;
   o.elements_wrong = evidence.wrong;
   if (evidence.first_wrong) {
-    o.first_wrong_index = unflatten(*evidence.first_wrong, evidence.shape);
+    o.first_wrong_index = index_of(*evidence.first_wrong, evidence.shape);
     o.first_wrong_expected = evidence.first_wrong_expected;
     o.first_wrong_got = evidence.first_wrong_got;
   }

@@ -1,6 +1,8 @@
 #include "verify/diagnose.hpp"
 
 #include "core/json.hpp"
+#include "verify/judge/judge.h"
+#include "verify/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,11 +20,6 @@ constexpr int kNear = 16;              // rows and columns around a place
 constexpr std::size_t kMostShifts = 4;
 constexpr std::uint64_t kSide = 64;  // tiles of a map
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 std::string percent(double fraction) {
   char text[16];
   std::snprintf(text, sizeof text, "%.0f%%", 100 * fraction);
@@ -108,9 +105,7 @@ class Recogniser {
   std::uint64_t index(const Place& p) const { return (p.matrix * rows() + p.row) * columns() + p.column; }
 
   bool allowed(double got, double expected) const {
-    if (std::isnan(expected)) return std::isnan(got);
-    if (!std::isfinite(got) || !std::isfinite(expected)) return got == expected;
-    return std::abs(got - expected) <= in_.allowed.atol + in_.allowed.rtol * std::abs(expected);
+    return !judge::element_wrong(got, expected, in_.allowed.atol, in_.allowed.rtol, in_.allowed.largest);
   }
   // Whether what stands at i is what a hypothesis says.
   bool agrees(std::uint64_t i, double value) const {
@@ -137,7 +132,7 @@ class Recogniser {
     const double same = share([&](std::uint64_t i) { return in_.got[i] == middle; });
     if (same < kExplains || sample_.size() < 8) return {};
     if (middle == 0) return Hypothesis{"zeros", "zeros stand where other values are due", same};
-    return Hypothesis{"constant", number(middle) + " stands everywhere, whatever the inputs", same};
+    return Hypothesis{"constant", number_text(middle) + " stands everywhere, whatever the inputs", same};
   }
 
   // Factors that tell where a scale was forgotten or taken twice.
@@ -177,7 +172,7 @@ class Recogniser {
     });
     // A mixture of elements far apart and near zero has a median too: what is explained must be off without the factor.
     if (explains < kExplains || std::abs(s - 1) < 1e-3) return {};
-    return Hypothesis{"scale", "each is " + number(s) + " times what it should be" + factor_name(s), explains};
+    return Hypothesis{"scale", "each is " + number_text(s) + " times what it should be" + factor_name(s), explains};
   }
   std::optional<Hypothesis> offset() const {
     std::vector<double> differences;
@@ -190,7 +185,7 @@ class Recogniser {
     const double d = differences[differences.size() / 2];
     const double explains = share([&](std::uint64_t i) { return agrees(i, in_.expected[i] + d); });
     if (explains < kExplains || std::abs(d) <= 2 * in_.allowed.atol) return {};
-    return Hypothesis{"offset", "each is off by " + number(d), explains};
+    return Hypothesis{"offset", "each is off by " + number_text(d), explains};
   }
 
   std::optional<Hypothesis> transposed() const {
@@ -420,18 +415,6 @@ class Recogniser {
   double chance_ = 0;
 };
 
-std::string index_text(std::uint64_t flat, const std::vector<std::int64_t>& shape) {
-  std::vector<std::string> parts(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(shape[d], 1));
-    parts[d] = std::to_string(flat % extent);
-    flat /= extent;
-  }
-  std::string text = "[";
-  for (std::size_t d = 0; d < parts.size(); ++d) text += (d ? ", " : "") + parts[d];
-  return text + "]";
-}
-
 }  // namespace
 
 MatrixStack matrix_stack(const std::vector<std::int64_t>& shape) {
@@ -503,9 +486,9 @@ Finding describe_worst(const DiagnosisInput& input, const std::vector<std::int64
   std::string text = "output " + input.output + ": furthest off are ";
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::uint64_t i = order[k];
-    const std::string at = index_text(base + i, shape);
+    const std::string at = index_text(index_of(base + i, shape));
     if (k < 4)
-      text += (k == 0 ? "" : "; ") + at + ": expected " + number(input.expected[i]) + ", got " + number(input.got[i]);
+      text += (k == 0 ? "" : "; ") + at + ": expected " + number_text(input.expected[i]) + ", got " + number_text(input.got[i]);
     w.begin_object().field("index", at).field("expected", input.expected[i]).field("got", input.got[i]).end_object();
   }
   w.end_array().end_object();

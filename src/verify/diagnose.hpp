@@ -21,9 +21,11 @@ struct MatrixStack {
 };
 MatrixStack matrix_stack(const std::vector<std::int64_t>& shape);
 
-// What is allowed: |got - expected| <= atol + rtol * |expected|; NaN for NaN and the same infinity.
+// What is allowed, as judge::element_wrong has it: a negative rtol stands for "atol or rtol"; `largest` is the largest finite
+// value of the output's type.
 struct Allowed {
   double atol = 0, rtol = 0;
+  double largest = 1.7e308;
 };
 
 // For a GEMM: the sum over k in [from, to) of A[row, ka + k] * B[column, kb + k], where `ka` and `kb` move the operands.

@@ -10,17 +10,6 @@ namespace {
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 22;  // fetched, of one output
 
-Result<std::vector<double>> fetch(Device& device, std::uint64_t address, DType dtype, std::uint64_t first,
-                                  std::uint64_t elements) {
-  const auto type = static_cast<judge::u32>(dtype);
-  const std::uint64_t bits = judge::type_bits(type), skip = first * bits % 8 / 4;  // of two in a byte
-  HostBuffer bytes((elements * bits + 7) / 8 + 1);
-  PTXBENCH_TRY(device.read(address + first * bits / 8, {bytes.data(), static_cast<std::size_t>(((elements + skip) * bits + 7) / 8)}));
-  std::vector<double> values(elements);
-  for (std::uint64_t i = 0; i < elements; ++i) values[i] = judge::decode(type, judge::load_element(bytes.data(), type, i + skip));
-  return values;
-}
-
 // Rows of a GEMM's operands, fetched when they are asked for.
 class Operands {
  public:
@@ -32,13 +21,15 @@ class Operands {
     for (std::uint64_t i = 0; i < count; ++i) sum += a[from_a + i] * b[from_b + i];
     return sum;
   }
+  // Whether everything that was asked for could be fetched; what could not is zero.
+  const Result<void>& status() const { return status_; }
 
  private:
   const std::vector<double>& line(int operand, std::uint64_t number) {
     std::vector<double>& values = lines_[{operand, number}];
     if (values.empty()) {
-      auto fetched = fetch(device_, address_[operand], dtype_, number * k_, k_);
-      // A device that answers no more: nothing is recognised.
+      auto fetched = read_elements(device_, {address_[operand], dtype_}, number * k_, k_);
+      if (!fetched && status_) status_ = std::move(fetched).error();
       values = fetched ? std::move(*fetched) : std::vector<double>(k_, 0.0);
     }
     return values;
@@ -49,6 +40,7 @@ class Operands {
   const DType dtype_;
   const std::uint64_t k_;
   std::map<std::pair<int, std::uint64_t>, std::vector<double>> lines_;
+  Result<void> status_;
 };
 
 // The elements that are looked at: whole matrices from that of the first wrong element on, or the rows of one from it on.
@@ -78,9 +70,11 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
     OutputEvidence& evidence = outputs[i];
     if (!evidence.first_wrong || evidence.comparator == ComparatorKind::callback) continue;
     const TensorLayout& layout = parts.layouts.outputs[i];
-    Allowed allowed{evidence.tolerance.atol, evidence.tolerance.rtol};
+    const Tolerance& t = evidence.tolerance;
+    const double largest = judge::largest_finite(static_cast<judge::u32>(layout.dtype));
+    Allowed allowed{t.atol, t.either ? -t.rtol : t.rtol, largest};
     if (evidence.comparator == ComparatorKind::model_error)
-      allowed = {model_limits(evidence.statistics, layout.dtype).max, 0};
+      allowed = {model_limits(evidence.statistics, layout.dtype).max, 0, largest};
     const MatrixStack whole = matrix_stack(layout.shape);
     const TileGrid grid = tile_grid(whole);
     PTXBENCH_TRY_ASSIGN(const auto wrong,
@@ -91,9 +85,9 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
     const Part part = part_of(whole, *evidence.first_wrong);
     const std::uint64_t first = (part.matrix * whole.rows + part.row) * whole.columns, elements = part.shape.elements();
     PTXBENCH_TRY_ASSIGN(const std::vector<double> have,
-                        fetch(parts.device, got.buffers[i].address, layout.dtype, first, elements));
+                        read_elements(parts.device, {got.buffers[i].address, layout.dtype}, first, elements));
     PTXBENCH_TRY_ASSIGN(const std::vector<double> want,
-                        fetch(parts.device, expected.buffers[i].address, expected.dtypes[i], first, elements));
+                        read_elements(parts.device, {expected.buffers[i].address, expected.dtypes[i]}, first, elements));
     DiagnosisInput input;
     input.output = layout.name;
     input.shape = part.shape;
@@ -112,7 +106,9 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
         return operands->partial(row0 + row, column, from_a, from_b, count);
       };
     }
-    for (Finding& finding : recognise(input)) evidence.diagnosis.push_back(std::move(finding));
+    std::vector<Finding> recognised = recognise(input);
+    if (operands) PTXBENCH_TRY(operands->status());
+    for (Finding& finding : recognised) evidence.diagnosis.push_back(std::move(finding));
     evidence.diagnosis.push_back(describe_worst(input, layout.shape));
   }
   return {};

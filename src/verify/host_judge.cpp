@@ -22,10 +22,9 @@ class HostJudge final : public JudgeOps {
   explicit HostJudge(Device& device) : device_(device) {}
 
   Result<void> draw(const judge::DrawSpec& spec, std::uint64_t address) override {
-    const u64 units = judge::draw_units(spec);
-    if (units == 0) return {};
+    if (judge::draw_units(spec) == 0) return {};
     PTXBENCH_TRY_ASSIGN(void* at, view(address));
-    each_drawn(spec, units, [&](u64 i, u64 bits) { store(at, spec.type, i, bits); });
+    host_draw(spec, at);
     return {};
   }
 
@@ -56,12 +55,11 @@ class HostJudge final : public JudgeOps {
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     judge::Mismatch found{0, ~0ull};
-    const u64 units = judge::draw_units(spec);
-    if (units == 0) return found;
+    if (judge::draw_units(spec) == 0) return found;
     PTXBENCH_TRY(settle());
     PTXBENCH_TRY_ASSIGN(const void* at, view(address));
     std::mutex mutex;
-    each_drawn(spec, units, [&](u64 i, u64 bits) {
+    each_drawn(spec, [&](u64 i, u64 bits) {
       if (load(at, spec.type, i) == bits) return;
       const std::lock_guard lock(mutex);
       ++found.count;
@@ -190,21 +188,6 @@ class HostJudge final : public JudgeOps {
     return at;
   }
 
-  static void store(void* at, judge::u32 type, u64 unit, u64 bits) {
-    switch (judge::type_bits(type)) {
-      case 64:
-        static_cast<u64*>(at)[unit] = bits;
-        break;
-      case 32:
-        static_cast<judge::u32*>(at)[unit] = static_cast<judge::u32>(bits);
-        break;
-      case 16:
-        static_cast<judge::u16*>(at)[unit] = static_cast<judge::u16>(bits);
-        break;
-      default:
-        static_cast<judge::u8*>(at)[unit] = static_cast<judge::u8>(bits);
-    }
-  }
   static u64 load(const void* at, judge::u32 type, u64 unit) {
     return judge::type_bits(type) == 4 ? static_cast<const judge::u8*>(at)[unit]
                                        : judge::load_element(at, type, unit);
@@ -241,26 +224,6 @@ class HostJudge final : public JudgeOps {
     PTXBENCH_TRY_ASSIGN(from.first, view(a));
     PTXBENCH_TRY_ASSIGN(from.second, view(b));
     return from;
-  }
-
-  // Calls `f(unit, bits)` for every unit of a draw, from several threads.
-  template <class F>
-  static void each_drawn(const judge::DrawSpec& spec, u64 units, F&& f) {
-    if (judge::type_bits(spec.type) == 4) {  // two elements a unit
-      parallel_pieces(units, 4096, [&](u64 first, u64 last) {
-        for (u64 i = first; i < last; ++i) f(i, judge::draw_unit(spec, i));
-      });
-      return;
-    }
-    parallel_pieces(units, kDrawBatch * 64, [&](u64 first, u64 last) {
-      judge::i32 values[kDrawBatch];
-      for (u64 i = first; i < last; i += kDrawBatch) {
-        const u64 some = std::min<u64>(kDrawBatch, last - i);
-        draw_fixed_batch(spec, i, some, values);
-        for (u64 j = 0; j < some; ++j)
-          f(i + j, judge::encode_fixed(spec.type, values[j], spec.distribution == judge::kIntegers));
-      }
-    });
   }
 
   Device& device_;

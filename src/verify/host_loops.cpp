@@ -218,4 +218,22 @@ void host_gemm_model(const GemmPattern& pattern, const GemmShape& shape, const v
               });
 }
 
+void host_draw(const judge::DrawSpec& spec, void* to) {
+  each_drawn(spec, [&](u64 unit, u64 bits) {
+    switch (judge::type_bits(spec.type)) {
+      case 64:
+        static_cast<u64*>(to)[unit] = bits;
+        break;
+      case 32:
+        static_cast<judge::u32*>(to)[unit] = static_cast<judge::u32>(bits);
+        break;
+      case 16:
+        static_cast<judge::u16*>(to)[unit] = static_cast<judge::u16>(bits);
+        break;
+      default:
+        static_cast<judge::u8*>(to)[unit] = static_cast<judge::u8>(bits);
+    }
+  });
+}
+
 }  // namespace ptxbench

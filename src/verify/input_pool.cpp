@@ -14,6 +14,8 @@ Result<Inputs> InputPool::draw(JudgeOps& judge, Device& device, int number) {
   const std::uint64_t seed = trial_seed(request_seed_, workload_->uuid, number);
   PTXBENCH_TRY_ASSIGN(Inputs inputs, Inputs::random(*workload_, *layouts_, seed, judge::kGaussian));
   if (!inputs.derived_ || inputs.shape_.elements() == 0) return inputs;
+  // So few heads have too few orders for the contents to be new each time, and are quickly drawn and derived anew.
+  if (inputs.shape_.all_heads() <= kFewHeads) return inputs;
   if (sets_.empty()) PTXBENCH_TRY(make_sets(judge, device, *inputs.derived_, inputs.shape_));
   const Set& set = sets_[derive_seed(seed, {"set"}) % sets_.size()];
   PTXBENCH_TRY(arrange(device, set, seed, inputs.shape_.all_heads()));

@@ -11,10 +11,11 @@ namespace ptxbench {
 // Gaussian inputs by number. For most definitions every number is an independent draw. An attention's
 // backward pass takes O and L from a forward pass, so a few consistent sets of Q, K, V, O and L are made at
 // the first draw, and each number has one of them with its heads (all B*H of them) permuted, the same way in
-// every tensor, and a dO of its own: no two numbers have the same contents in a buffer.
+// every tensor, and a dO of its own: so that contents are new each time. Up to six heads each number is a draw of its own.
 class InputPool {
  public:
   static constexpr int kSets = 3;
+  static constexpr std::uint64_t kFewHeads = 6;
 
   InputPool() = default;
   // @p workload and @p layouts outlive the pool. Numbers are trials of @p request_seed.

@@ -209,6 +209,9 @@ class ExpectedSource {
   std::uint64_t run_deadline_ns_ = 0;
 };
 
+// The values of elements [first, first + count). Blocks.
+Result<std::vector<double>> read_elements(Device& device, ElementsAt at, std::uint64_t first, std::uint64_t count);
+
 // Compares outputs with what is expected of them; poison 0..255 counts unwritten elements, -1 does not.
 Result<std::vector<OutputEvidence>> compare_outputs(JudgeOps& judge, Device& device, const Workload& workload,
                                                     const TensorLayouts& layouts,

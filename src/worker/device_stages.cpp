@@ -6,6 +6,7 @@
 #include "device/wire.hpp"
 #include "verify/session.hpp"
 #include "verify/wire.hpp"
+#include "worker/make_room.hpp"
 #include "worker/remote_callbacks.hpp"
 
 #include <ptxbench/bench.hpp>
@@ -86,7 +87,8 @@ Result<Parcel> verify_stage(OpenDevice& open, const Message& message, StageHost&
   PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
   PTXBENCH_TRY_ASSIGN(const VerifyJob job, verify_job_from(message));
   RemoteCallbacks callbacks(host);
-  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence, run_verify(*device, job, callbacks));
+  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
+                      verify_with_room(open.libraries, [&] { return run_verify(*device, job, callbacks); }));
   return Parcel(to_message(evidence));
 }
 

@@ -1,5 +1,6 @@
 #include "worker/device_worker.hpp"
 
+#include "bench/stop_rule.hpp"
 #include "bench/wire.hpp"
 #include "device/wire.hpp"
 #include "verify/wire.hpp"
@@ -204,8 +205,7 @@ Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callb
   PTXBENCH_TRY(ensure_healthy(job.judge_cubin, cancel));
   PTXBENCH_TRY_ASSIGN(const GpuLock lock, alone());
   if (hooks.before) hooks.before();
-  const int runs = 2 * (job.pairs + job.warmup_pairs + (job.noise ? job.noise_pairs : 0));
-  const nanoseconds time = time_for(runs, job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));
+  const nanoseconds time = time_for(planned_runs(job), job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));
   Result<CallOutcome> outcome = call(to_message(job), time, job.workload, job.judge_cubin, callbacks, cancel);
   if (hooks.after) hooks.after();
   if (!outcome) return std::move(outcome).error();

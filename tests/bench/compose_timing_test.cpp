@@ -170,7 +170,7 @@ TEST_CASE("time jobs and evidence survive the wire") {
   job.stop_if_slower_than = 0.5;
   job.target_width = 0.01;
   job.l2 = L2State::warm;
-  job.trial_runs = 7;
+  job.warmup_pairs = 7;
   job.comparator.tolerance.either = true;
   job.judge_cubin = {9, 8};
   job.comparator.by_output = {{"y", {0.1, 0.2}}};

@@ -41,7 +41,7 @@ struct Setup {
       : causal(is_causal),
         backward(is_backward),
         workload(
-            attention_workload(attention_definition(kWidth, causal, backward), kBatch, kHeads, kSequence)),
+            attention_workload(attention_definition(backward, causal, kWidth), kBatch, kHeads, kSequence)),
         library(make_cudnn_attention(FakeCudnn::library(), {backward, causal, DType::bfloat16})) {}
 
   DeviceBuffer half(const Matrix& values) {
@@ -157,6 +157,16 @@ TEST_CASE("the fastest plan that can be made is chosen, and named") {
   CHECK(s.cudnn.live_descriptors == 0);
   CHECK(s.device.live_bytes() - before == tensors + 1);  // the fake's own byte
   CHECK(s.device.bad_releases == 0);
+  CHECK(s.device.live_events == 0);
+}
+
+TEST_CASE("the chosen plan has its workspace, whatever was tried after it") {
+  Setup s;
+  s.cudnn.offers = {{1, 3, 4000, 512}, {2, 7, 9000, std::int64_t{1} << 40}, {3, 1, 9000, 64}};
+  const PlanBuffers buffers = s.forward_buffers();
+  REQUIRE(s.library->prepare(s.device, s.workload, buffers));
+  CHECK(contains(s.library->description(), "engine 1"));
+  CHECK(s.library->enqueue(buffers));
 }
 
 TEST_CASE("the fallback engines serve where the heuristics offer nothing else") {
@@ -213,13 +223,13 @@ TEST_CASE("an attention that cuDNN does not serve is unsupported, in its own wor
 
 TEST_CASE("a library is found by the pattern of tensors") {
   const auto found = find_library_baseline(
-      attention_workload(attention_definition(64, true, false), 1, 1, 64), "/nonexistent/cuda");
+      attention_workload(attention_definition(false, true, 64), 1, 1, 64), "/nonexistent/cuda");
   if (!found) {  // this machine has no cuDNN
     CHECK(found.error().code == ErrorCode::toolkit);
     CHECK(contains(found.error().message, "cuDNN"));
     CHECK(contains(found.error().message, "/nonexistent/cuda"));
   }
-  Definition untagged = *attention_definition(64, true, false);
+  Definition untagged = *attention_definition(false, true, 64);
   untagged.tags.clear();
   const auto none =
       find_library_baseline(attention_workload(make_definition(std::move(untagged)).value(), 1, 1, 64));

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/cuda_libs.hpp"
-#include "support/sdpa_case.hpp"
+#include "support/attention_reference.hpp"
 #include "support/catch.hpp"
 #include "support/fake_device.hpp"
 
@@ -333,12 +333,19 @@ class FakeCudnn {
     }
   };
 
+  bool has_room(const void* workspace, std::int64_t bytes) {
+    const auto first = reinterpret_cast<std::uint64_t>(workspace);
+    return bytes == 0 || (device_.host_view(first) != nullptr &&
+                          device_.host_view(first + static_cast<std::uint64_t>(bytes) - 1) != nullptr);
+  }
+
   int execute(const Descriptor& plan, const Descriptor& pack) {
     if (!plan.finalized || !pack.finalized) return kBadParameter;
     ++runs;
     if (plan.offer.run_status != 0) return plan.offer.run_status;
     last_ids.clear();
     last_workspace = pack.value<void*>(A::variant_pack_workspace);
+    if (!has_room(last_workspace, plan.offer.workspace)) return kBadParameter;
     Run run;
     for (std::size_t i = 0; i < pack.count<std::int64_t>(A::variant_pack_unique_ids); ++i) {
       last_ids.push_back(pack.value<std::int64_t>(A::variant_pack_unique_ids, i));

@@ -229,6 +229,24 @@ TEST_CASE("pairs walk over a pool of addresses that candidate and baseline share
   CHECK(candidates.size() >= 2);
 }
 
+TEST_CASE("where memory holds the candidate once only, nothing is timed on the baseline's buffers") {
+  // A candidate that is right once and writes nothing after that: the baseline's result must never stand for its own.
+  Setup s;
+  s.job.candidate.solution.sources[0].content =
+      R"json({"version": 1, "workspaces": [{"name": "big", "dtype": "uint8", "shape": [1000000], "init": "none"}],
+              "steps": [{"kernel": "gemm", "grid": ["ceil_div(M, 16)"], "block": [128],
+                         "args": [{"tensor": "X"}, {"tensor": "W"}, {"tensor": "Y"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}]})json";
+  s.device.mutable_info().limits.memory_bytes = 1'800'000;
+  s.candidate = [](GemmCall&) {};
+  const TimeEvidence evidence = s.run();
+  CHECK(evidence.pairs.empty());
+  CHECK(evidence.unavailable.find("does not hold what timing needs: 2 sets") != std::string::npos);
+  const Verdict verdict = verdict_of(evidence);
+  CHECK(verdict.timing.state == Availability::unavailable);
+  CHECK(verdict.status == Status::passed);  // verification's word, which needs one set
+  CHECK_FALSE(verdict.timing.speedup);
+}
+
 TEST_CASE("one that is right for the first launches and wrong later fails, whatever verification said") {
   for (const int good : {1, 5, 13}) {
     Setup s;
@@ -445,6 +463,7 @@ TEST_CASE("a baseline that is wrong itself is no yardstick, and fails no candida
   CHECK_FALSE(evidence.failure);
   CHECK(evidence.pairs.size() == 12);
   CHECK(evidence.baseline_description.find("beyond the limits") != std::string::npos);
+  CHECK(s.library_runs == 14);  // of 2 warm-up and 12 timed pairs: none for a check that does not look at it
 }
 
 TEST_CASE("a narrow interval ends the pairs, and the noise pairs") {
@@ -502,6 +521,32 @@ TEST_CASE("pairs under throttling are left out, reported, and bounded") {
   CHECK(unknown.status == Status::passed);
   CHECK(unknown.timing.state == Availability::inconclusive);
   CHECK_FALSE(unknown.timing.speedup);
+}
+
+TEST_CASE("noise pairs under throttling are left out too, and bounded") {
+  Setup s;
+  s.job.pairs = 0;
+  s.job.noise = true;
+  s.job.noise_pairs = 8;
+  FakeMonitor monitor;
+  monitor.next = [](int asked) { return asked == 5 ? 0x44ull : 0x4ull; };
+  const TimeEvidence evidence = s.run(&monitor);
+  CHECK(evidence.noise.size() == 8);
+  CHECK(s.library_runs == 2 * (1 + 8 + 2));
+  CHECK(evidence.gpu.samples > 0);
+  int first = 0;
+  for (const TimedPair& pair : evidence.noise) first += pair.baseline_first ? 1 : 0;
+  CHECK(first == 4);
+
+  Setup hot;
+  hot.job.noise = true;
+  hot.job.noise_pairs = 8;
+  FakeMonitor later;  // once the pairs are timed
+  later.next = [&](int asked) { return asked > 20 ? 0x80ull : 0x4ull; };
+  const TimeEvidence none = hot.run(&later);
+  CHECK(none.pairs.size() == 12);
+  CHECK(none.pairs_discarded == 0);
+  CHECK(none.noise.size() < 8);
 }
 
 TEST_CASE(

@@ -64,3 +64,15 @@ TEST_CASE("candidate and baseline walk over all sets, never on one") {
   CHECK(choose_sets(5, 1).candidate == 0);
   CHECK(choose_sets(-3, 4).candidate < 4);
 }
+
+TEST_CASE("the runs that a timing plans are those of its protocol") {
+  TimeJob job;
+  job.pairs = 10;
+  job.warmup_pairs = 2;
+  job.noise_pairs = 5;
+  CHECK(planned_runs(job) == 24);
+  job.noise = true;
+  CHECK(planned_runs(job) == 34);
+  job.protocol = kPublished;
+  CHECK(planned_runs(job) == 360);
+}

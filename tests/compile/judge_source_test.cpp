@@ -6,7 +6,7 @@
 
 using namespace ptxbench;
 
-TEST_CASE("the judge's device code compiles for every architecture, next to nothing spilled") {
+TEST_CASE("the judge's device code compiles for every architecture, without spills") {
   for (const Architecture& arch : architectures()) {
     const auto compiled = compile_in_process(judge_compile_request(arch.name));
     if (!compiled) {
@@ -20,8 +20,7 @@ TEST_CASE("the judge's device code compiles for every architecture, next to noth
     CHECK(compiled->modules[0].kernels.size() == 27);
     for (const KernelResources& kernel : compiled->modules[0].kernels) {
       INFO(kernel.symbol);
-      // The attention model's weighted sums keep two CTAs on an SM by five words.
-      CHECK(kernel.spill_store_bytes <= 32);
+      CHECK(kernel.spill_store_bytes == 0);
     }
   }
 }

@@ -37,8 +37,8 @@ build_all() {  # name cc cxx
     cmake --build "$work/$1/${dir%%:*}" >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
   done
   "$work/$1/readme/snippet_c"
-  "$work/$1/readme/every_interface" "$source/examples/cpp/rmsnorm"
-  "$work/$1/cpp/own_operation" "$source/examples/cpp/rmsnorm" none >"$work/own.json"
+  "$work/$1/readme/every_interface" "$source/examples/rmsnorm/incumbent"
+  "$work/$1/cpp/own_operation" "$source/examples/rmsnorm/incumbent" none >"$work/own.json"
   grep -q '"outcome": "not_run"' "$work/own.json"
   "$work/$1/c/evaluate" "$source/examples/data/definitions/gemm/gemm_n7168_k5120.json" /dev/null /dev/null 2>"$work/log" && return 1
   grep -q PTXBENCH_E_PARSE "$work/log"

@@ -1,5 +1,6 @@
 // Arithmetic and conversions against the card: for each instruction of tests/fixtures/arithmetic/sums.txt the
 // sums of its results on 65,536 operands (a sample of them, all under [.slow]).
+#include "emulator/convert_lanes.hpp"
 #include "emulator/scalar_math.hpp"
 #include "fixtures/arithmetic/operands.hpp"
 #include "support/catch.hpp"
@@ -98,9 +99,6 @@ u64 convert(const Instruction& in, u64 a, u64 b, u64 c) {
     if (is_half_pair(to) && from == "f32") {
       return pair_from_f32(*to_float, a32, b32, mode);
     }
-    if (to.ends_with("x2") && from == "f32") return f8x2_from_f32(*to_float, a32, b32, mode.relu);
-    if (to.ends_with("x2") && from == "f16x2") return f8x2_from_f16x2(*to_float, a32, mode.relu);
-    if (to == "f16x2") return f16x2_from_f8x2(*from_float, static_cast<std::uint16_t>(a), mode.relu);
     if (to == from && to != "tf32" && (in.words[0].size() == 3 && in.words[0][2] == 'i')) {
       return round_to_integral(*to_float, a, mode.rounding, mode.ftz, mode.sat);
     }
@@ -109,6 +107,56 @@ u64 convert(const Instruction& in, u64 a, u64 b, u64 c) {
   if (from_float) return integer_from_float(integer_format(to), *from_float, a, mode.rounding, mode.ftz);
   if (to_float) return float_from_integer(*to_float, integer_format(from), a, mode.rounding, mode.sat);
   return integer_from_integer(integer_format(to), integer_format(from), a, mode.sat);
+}
+
+// Conversions that have a form of all lanes at once, which is the one that kernels run.
+bool convert_lanes(const Instruction& in, Lanes64& out, const Lanes64& wide, const Lanes& a, const Lanes& b) {
+  if (in.has("pack") || in.has("sat")) return false;
+  const std::string &to = in.last(1), &from = in.last();
+  const ConvertMode mode{in.rounding(), in.has("ftz"), false, in.has("satfinite"), in.has("relu")};
+  const bool integral = in.words[0].size() == 3 && in.words[0][2] == 'i';
+  const bool nearest = mode.rounding == Rounding::nearest_even && !integral;
+  const bool plain = !mode.satfinite && !mode.relu;
+  Lanes d{};
+  const auto is = [&](const char* t, const char* f) { return to == t && from == f; };
+  if (is("f64", "f32") && !integral) return f64_from_f32(out.data(), a.data(), mode.ftz), true;
+  if (is("f32", "f64") && nearest && !mode.ftz) {
+    f32_from_f64(d.data(), wide.data());
+  } else if (is("tf32", "f32")) {
+    tf32_from_f32(d.data(), a.data(), mode);
+  } else if (is_half_pair(to) && from == "f32" && nearest && plain) {
+    (to == "f16x2" ? f16x2_from_f32 : bf16x2_from_f32)(d.data(), a.data(), b.data());
+  } else if (is_half_pair(to) && from == "f32" && nearest) {
+    pairs_from_f32(*float_format(to), d.data(), a.data(), b.data(), mode.relu, mode.satfinite);
+  } else if (to == "f16x2" && from.ends_with("x2")) {
+    f16x2_from_f8x2(*float_format(from), d.data(), a.data(), mode.relu);
+  } else if (to.ends_with("x2") && from == "f32" && !is_half_pair(to)) {
+    f8x2_from_f32(*float_format(to), d.data(), a.data(), b.data(), mode.relu);
+  } else if (to.ends_with("x2") && from == "f16x2") {
+    f8x2_from_f16x2(*float_format(to), d.data(), a.data(), mode.relu);
+  } else if (is("f16", "f32") && nearest && plain) {
+    f16_from_f32(d.data(), a.data());
+  } else if (is("bf16", "f32") && nearest && plain) {
+    bf16_from_f32(d.data(), a.data());
+  } else if (is("f32", "f16")) {
+    f32_from_f16(d.data(), a.data());
+  } else if (is("f32", "bf16") && !mode.ftz) {
+    f32_from_bf16(d.data(), a.data());
+  } else if (is("f32", "f32") && integral) {
+    integral_f32(d.data(), a.data(), mode.rounding, mode.ftz);
+  } else if (is("u32", "f32")) {
+    u32_from_f32(d.data(), a.data(), mode.rounding, mode.ftz);
+  } else if (from == "f32" && !float_format(to) && integer_format(to).bits <= 32) {
+    const IntegerFormat format = integer_format(to);
+    const std::int64_t top = std::int64_t{1} << (format.bits - 1);
+    s32_from_f32(d.data(), a.data(), mode.rounding, mode.ftz,
+                 static_cast<std::int32_t>(format.is_signed ? -top : 0),
+                 static_cast<std::int32_t>(format.is_signed ? top - 1 : 2 * top - 1));
+  } else {
+    return false;
+  }
+  std::copy(d.begin(), d.end(), out.begin());
+  return true;
 }
 
 bool arithmetic_f32(const Instruction& in, u32* d, const u32* a, const u32* b, const u32* c) {
@@ -199,6 +247,9 @@ bool tests(const Instruction& in, u64* d, const Lanes64& a) {
 
 bool run(const Instruction& in, Lanes64& d, const Lanes64& a, const Lanes64& b, const Lanes64& c) {
   if (in.opcode == "cvt") {
+    Lanes low, second;
+    for (std::size_t i = 0; i < 32; ++i) low[i] = static_cast<u32>(a[i]), second[i] = static_cast<u32>(b[i]);
+    if (convert_lanes(in, d, a, low, second)) return true;
     for (std::size_t i = 0; i < 32; ++i) d[i] = convert(in, a[i], b[i], c[i]);
     return true;
   }

@@ -36,6 +36,36 @@ std::array<Small, 4> small_formats() {
            {FloatFormat::e5m2, reference::e5m2(), 0x80, 0x7f, true}}};
 }
 
+// What the lane forms must agree with, by the general conversion.
+u32 f8x2_of_f32(FloatFormat f8, u32 a, u32 b, bool relu) {
+  const ConvertMode mode{.relu = relu};
+  return static_cast<u32>(convert_float(f8, FloatFormat::f32, a, mode) << 8 |
+                          convert_float(f8, FloatFormat::f32, b, mode));
+}
+u32 f8x2_of_f16x2(FloatFormat f8, u32 a, bool relu) {
+  const ConvertMode mode{.relu = relu};
+  return static_cast<u32>(convert_float(f8, FloatFormat::f16, a >> 16, mode) << 8 |
+                          convert_float(f8, FloatFormat::f16, a & 0xffff, mode));
+}
+u32 f16x2_of_f8x2(FloatFormat f8, u32 a, bool relu) {
+  const ConvertMode mode{.relu = relu};
+  return static_cast<u32>(convert_float(FloatFormat::f16, f8, a >> 8 & 0xff, mode) << 16 |
+                          convert_float(FloatFormat::f16, f8, a & 0xff, mode));
+}
+
+// Lane forms of one value; every lane must give the same.
+template <class F>
+u32 of_lanes(F&& convert, u32 a, u32 b = 0) {
+  std::array<u32, 32> x, y, d{};
+  x.fill(a), y.fill(b);
+  convert(d.data(), x.data(), y.data());
+  for (const u32 v : d) REQUIRE(v == d[0]);
+  return d[0];
+}
+u32 lanes_tf32(u32 a, ConvertMode mode) {
+  return of_lanes([&](u32* d, const u32* x, const u32*) { tf32_from_f32(d, x, mode); }, a);
+}
+
 u64 bits_of(double v) { return std::bit_cast<u64>(v); }
 u32 bits_of(float v) { return std::bit_cast<u32>(v); }
 
@@ -185,7 +215,9 @@ TEST_CASE("conversions of all lanes at once are the general ones") {
         for (const Rounding r : {Rounding::nearest_away, Rounding::nearest_even, Rounding::zero}) {
           const ConvertMode mode{.rounding = r, .satfinite = flag, .relu = relu};
           tf32_from_f32(d.data(), a.data(), mode);
-          same([&](u32 lane) { return tf32_from_f32(a[lane], mode); });
+          same([&](u32 lane) {
+            return static_cast<u32>(convert_float(FloatFormat::tf32, kF32, a[lane], mode));
+          });
         }
         for (const FloatFormat half : {FloatFormat::f16, FloatFormat::bf16}) {
           pairs_from_f32(half, d.data(), a.data(), b.data(), relu, flag);
@@ -195,11 +227,11 @@ TEST_CASE("conversions of all lanes at once are the general ones") {
         }
         for (const FloatFormat f8 : {FloatFormat::e4m3, FloatFormat::e5m2}) {
           f8x2_from_f32(f8, d.data(), a.data(), b.data(), relu);
-          same([&](u32 lane) { return u32{f8x2_from_f32(f8, a[lane], b[lane], relu)}; });
+          same([&](u32 lane) { return f8x2_of_f32(f8, a[lane], b[lane], relu); });
           f8x2_from_f16x2(f8, d.data(), a.data(), relu);
-          same([&](u32 lane) { return u32{f8x2_from_f16x2(f8, a[lane], relu)}; });
+          same([&](u32 lane) { return f8x2_of_f16x2(f8, a[lane], relu); });
           f16x2_from_f8x2(f8, d.data(), b.data(), relu);
-          same([&](u32 lane) { return f16x2_from_f8x2(f8, static_cast<std::uint16_t>(b[lane]), relu); });
+          same([&](u32 lane) { return f16x2_of_f8x2(f8, b[lane], relu); });
         }
       }
     }
@@ -210,9 +242,9 @@ TEST_CASE("conversions of all lanes at once are the general ones") {
     for (u32 lane = 0; lane < 32; ++lane) a[lane] = b[lane] = h + lane;
     for (const FloatFormat f8 : {FloatFormat::e4m3, FloatFormat::e5m2}) {
       f8x2_from_f16x2(f8, d.data(), a.data(), false);
-      same([&](u32 lane) { return u32{f8x2_from_f16x2(f8, a[lane], false)}; });
+      same([&](u32 lane) { return f8x2_of_f16x2(f8, a[lane], false); });
       f16x2_from_f8x2(f8, d.data(), a.data(), false);
-      same([&](u32 lane) { return f16x2_from_f8x2(f8, static_cast<std::uint16_t>(a[lane]), false); });
+      same([&](u32 lane) { return f16x2_of_f8x2(f8, a[lane], false); });
     }
   }
 }
@@ -337,12 +369,17 @@ TEST_CASE("modifiers of conversions") {
   CHECK(to_f16(0x1p-149f, {.rounding = Rounding::up, .ftz = true}) == 1);  // as the card
   CHECK(convert_float(FloatFormat::f64, FloatFormat::f32, 0x80000001, {.ftz = true}) == 0x8000000000000000);
   CHECK(convert_float(FloatFormat::f32, FloatFormat::f64, bits_of(0x1p-130), {.ftz = true}) == 0);
-  CHECK(f8x2_from_f32(FloatFormat::e4m3, bits_of(1000.0f), bits_of(-1.0f)) == 0x7eb8);
-  CHECK(f8x2_from_f32(FloatFormat::e5m2, bits_of(INFINITY), bits_of(NAN)) == 0x7b7f);
-  CHECK(f16x2_from_f8x2(FloatFormat::e5m2, 0x7cff) == 0x7c007fff);
-  CHECK(tf32_from_f32(0x3f801000, {.rounding = Rounding::nearest_away}) == 0x3f802000);
-  CHECK(tf32_from_f32(0x3f801000, {}) == 0x3f800000);
-  CHECK(tf32_from_f32(0x7f7fffff, {.rounding = Rounding::nearest_away}) == 0x7f800000);
-  CHECK(tf32_from_f32(0x7f7fffff, {.rounding = Rounding::nearest_away, .satfinite = true}) == 0x7f7fe000);
-  CHECK(tf32_from_f32(0xffc00000, {}) == 0x7fffe000);
+  const auto to_f8x2 = [](FloatFormat f8, float high, float low) {
+    return of_lanes([&](u32* d, const u32* a, const u32* b) { f8x2_from_f32(f8, d, a, b, false); },
+                    bits_of(high), bits_of(low));
+  };
+  CHECK(to_f8x2(FloatFormat::e4m3, 1000.0f, -1.0f) == 0x7eb8);
+  CHECK(to_f8x2(FloatFormat::e5m2, INFINITY, NAN) == 0x7b7f);
+  CHECK(of_lanes([](u32* d, const u32* a, const u32*) { f16x2_from_f8x2(FloatFormat::e5m2, d, a, false); },
+                 0x7cff) == 0x7c007fff);
+  CHECK(lanes_tf32(0x3f801000, {.rounding = Rounding::nearest_away}) == 0x3f802000);
+  CHECK(lanes_tf32(0x3f801000, {}) == 0x3f800000);
+  CHECK(lanes_tf32(0x7f7fffff, {.rounding = Rounding::nearest_away}) == 0x7f800000);
+  CHECK(lanes_tf32(0x7f7fffff, {.rounding = Rounding::nearest_away, .satfinite = true}) == 0x7f7fe000);
+  CHECK(lanes_tf32(0xffc00000, {}) == 0x7fffe000);
 }

@@ -249,7 +249,8 @@ TEST_CASE("Hazard: an mbarrier that expects fewer arrivals than there are thread
     CHECK(hazards(ring("4", all), how, schedule) == "none");
     CHECK_HAS(hazards(ring("3", all), how, schedule),
               Contains("mbarrier_count_too_small") && Contains("expects 3 arrivals a phase") &&
-                  Contains("4 threads have arrived at it, 4 times each"));
+                  Contains("4 threads have arrived at it, 4 times each (the last, PTX line ") &&
+                  Contains(" (gemm.cu:109))"));
     // Half of the threads by turns, and threads that do not come equally often, are another matter.
     CHECK(hazards(ring("2", all), how, schedule) == "none");
     CHECK(hazards(ring("3", all + "setp.eq.u32 %p4, %r1, 16;\n@%p4 mbarrier.arrive.shared.b64 _, [%r4];\n"),

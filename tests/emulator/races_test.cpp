@@ -51,8 +51,7 @@ TEST_CASE("Race: a store that another warp reads needs a barrier in between") {
   CHECK(hazards(kBegin + kStoreOwn + "bar.sync 0;\n" + kLoadOther + "bar.sync 0;\n" + again, kTwoWarps) ==
         "none");
   CHECK_HAS(hazards(kBegin + kStoreOwn + "bar.sync 0;\n" + kLoadOther + again, kTwoWarps),
-            Contains(kRace + "writes shared memory") && Contains("(`ld.shared.u32`") &&
-                Contains("reads"));
+            Contains(kRace + "writes shared memory") && Contains("(`ld.shared.u32`") && Contains("reads"));
   // Two stores.
   CHECK_HAS(hazards(kBegin + "st.shared.u32 [%r3], %r1;\n", kTwoWarps),
             Contains(kRace + "writes shared memory"));
@@ -83,7 +82,8 @@ TEST_CASE("Race: what many warps have read is written behind a barrier only") {
   const std::string all_read = "@%p4 st.shared.u32 [%r3], %r1;\nbar.sync 0;\nld.shared.u32 %r8, [%r3];\n";
   const std::string write = "setp.eq.u32 %p5, %r1, 64;\n@%p5 st.shared.u32 [%r3], %r1;\n";
   CHECK(hazards(kBegin + all_read + "bar.sync 0;\n" + write, kThreeWarps) == "none");
-  CHECK_HAS(hazards(kBegin + all_read + write, kThreeWarps), Contains(kRace) && Contains("ld.shared.u32") && Contains("st.shared.u32"));
+  CHECK_HAS(hazards(kBegin + all_read + write, kThreeWarps),
+            Contains(kRace) && Contains("ld.shared.u32") && Contains("st.shared.u32"));
   // One of the warps has not come to the barrier behind which it is written.
   CHECK_HAS(hazards(kBegin + all_read + "@!%p1 bar.sync 1, 64;\n" + write, kThreeWarps),
             Contains(kRace + "writes") && Contains("warp 0 of CTA 0"));

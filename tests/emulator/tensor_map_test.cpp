@@ -24,7 +24,7 @@ TensorMap some_map(std::uint64_t address) {
 }
 
 // Makes a map in shared memory (from @p zeros or a copy of the given one), replaces fields, copies it to
-// global memory and loads one box through it.
+// global memory and loads one box through it. The copy to global memory is line 7 of maps.cu.
 std::string kernel(const std::string& replace, bool zeros) {
   return std::string(R"(
 .shared .align 128 .b8 map[128];
@@ -56,6 +56,7 @@ std::string kernel(const std::string& replace, bool zeros) {
          R"(
 COPY:
   bar.warp.sync 0xffffffff;
+  .loc 1 7 0
   tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd2], [%r1], 128;
   fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;
   @!%p1 bra WAIT;
@@ -73,6 +74,7 @@ AGAIN:
   st.global.u32 [%rd7], %r9;
   ret;
 }
+.file 1 "maps.cu"
 )";
 }
 
@@ -80,8 +82,9 @@ struct Ran {
   Run run;
   std::vector<std::uint32_t> out;
 };
+// @p poisoned: the global memory that the map is copied to is a workspace that nobody has written.
 Ran go(const std::string& replace, bool zeros, const std::string& without = {},
-       const std::string& instead = {}) {
+       const std::string& instead = {}, bool poisoned = false) {
   std::string text = kernel(replace, zeros);
   if (!without.empty()) text.replace(text.find(without), without.size(), instead);
   Machine m(text);
@@ -91,6 +94,7 @@ Ran go(const std::string& replace, bool zeros, const std::string& without = {},
                       out = m.allocate(128);
   const auto image = encode(some_map(t + 64));
   std::memcpy(m.memory.host(from, 128), image.data(), 128);
+  if (poisoned) m.memory.undefine(to, 128);
   Run run = m.launch({}, from, to, t, out);
   return {std::move(run), m.read<std::uint32_t>(out, 32)};
 }
@@ -209,7 +213,8 @@ TEST_CASE("Hazard: a copy through a changed map without the fences of its proxy"
   // One thread's acquire is enough for its CTA.
   CHECK(hazard(go(address, false, acquire, "@%p1 " + acquire)) == "none");
   CHECK_HAS(hazard(go(address, false, acquire)),
-            Contains("generic.acquire") && Contains("tensormap.cp_fenceproxy") && Contains("PTX line"));
+            Contains("generic.acquire") && Contains("(`tensormap.cp_fenceproxy") && Contains("PTX line") &&
+                Contains(", maps.cu:7)"));
   // An acquire of something else, or one that comes before the change.
   CHECK_HAS(hazard(go(address, false, acquire, "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;")),
             Contains("generic.acquire"));
@@ -228,4 +233,15 @@ TEST_CASE("a map of bytes that were never written") {
   const std::string address = "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd3;\n";
   CHECK_HAS(fault_text(go(address, true, "st.shared.u32 [%r6], %r7;", "st.shared.u32 [%r6+4], %r7;").run),
             Contains("undefined_value") && Contains("never written"));
+  // In global memory: a workspace without init, of which thread 0 writes all but 16 bytes.
+  const std::string in_place = "tensormap.replace.tile.rank.global.b1024.b32 [%rd2], 1;\n";
+  std::string written = "mov.u32 %r10, 0;\n";
+  for (int at = 0; at < 112; at += 16)
+    written += "st.global.v4.u32 [%rd2+" + std::to_string(at) + "], {%r10, %r10, %r10, %r10};\n";
+  CHECK_HAS(fault_text(go(written + in_place, false, "", "", true).run),
+            Contains("undefined_value") && Contains("never written"));
+  CHECK_HAS(fault_text(go(in_place, false, "", "", true).run), Contains("undefined_value"));
+  written += "st.global.v4.u32 [%rd2+112], {%r10, %r10, %r10, %r10};\n";
+  const std::string box = "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 1, 4;\n";
+  REQUIRE_CLEAN(go(written + in_place + box, false, "", "", true).run);
 }

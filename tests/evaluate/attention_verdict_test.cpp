@@ -1,6 +1,6 @@
 // An attention is judged by the library's own reference through the whole product: what its definition says of the mask
 // must reach the worker.
-#include "support/catch.hpp"
+#include "emulator_context.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -8,6 +8,7 @@
 #include <string>
 
 using namespace ptxbench;
+using ptxbench::testing::emulator_context;
 
 namespace {
 
@@ -85,15 +86,10 @@ Status judge(Context& context, const std::string& definition_name, const std::st
 }  // namespace
 
 TEST_CASE("attention: right rows pass, a wrong scale and a wrong mask fail, by the library's own reference") {
-  ContextOptions options;
-  options.device = "emulator:h200";
-  options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-  options.cache_dir = "";
-  const auto context = Context::create(options);
-  if (!context) FAIL(context.error().to_string());
-  CHECK(judge(**context, "full", kernel("0.125f", false)) == Status::passed);
-  CHECK(judge(**context, "causal", kernel("0.125f", true)) == Status::passed);
-  CHECK(judge(**context, "full", kernel("0.0625f", false)) == Status::incorrect_numerical);
-  CHECK(judge(**context, "full", kernel("0.125f", true)) == Status::incorrect_numerical);
-  CHECK(judge(**context, "causal", kernel("0.125f", false)) == Status::incorrect_numerical);
+  const auto context = emulator_context();
+  CHECK(judge(*context, "full", kernel("0.125f", false)) == Status::passed);
+  CHECK(judge(*context, "causal", kernel("0.125f", true)) == Status::passed);
+  CHECK(judge(*context, "full", kernel("0.0625f", false)) == Status::incorrect_numerical);
+  CHECK(judge(*context, "full", kernel("0.125f", true)) == Status::incorrect_numerical);
+  CHECK(judge(*context, "causal", kernel("0.125f", false)) == Status::incorrect_numerical);
 }

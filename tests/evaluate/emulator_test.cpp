@@ -1,6 +1,6 @@
 // Faults, hazards and limits of the emulator through the whole product: a worker, a verdict, the feedback of
 // a turn.
-#include "support/catch.hpp"
+#include "emulator_context.hpp"
 
 #include <ptxbench/agent.hpp>
 #include <ptxbench/evaluate.hpp>
@@ -22,17 +22,10 @@ class Twice final : public Reference {
   }
 };
 
-std::shared_ptr<Context> emulator_context() {
-  static const std::shared_ptr<Context> context = [] {
-    ContextOptions options;
-    options.device = "emulator:h200";
-    options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-    options.cache_dir = "";
-    auto made = Context::create(options);
-    if (!made) FAIL(made.error().to_string());
-    return *made;
-  }();
-  return context;
+// One for all cases.
+Context& context() {
+  static const std::shared_ptr<Context> made = ptxbench::testing::emulator_context();
+  return *made;
 }
 
 struct Judged {
@@ -80,7 +73,7 @@ Judged judge(const std::string& body, int trials = 1) {
   EvaluateOptions options;
   options.time = options.count = false;
   options.trials = trials;
-  auto evaluation = evaluate(*emulator_context(), solution, {&workload, 1}, judging, options);
+  auto evaluation = evaluate(context(), solution, {&workload, 1}, judging, options);
   if (!evaluation) FAIL(evaluation.error().to_string());
   return {evaluation->verdicts.at(0), feedback_text(*evaluation, &solution)};
 }

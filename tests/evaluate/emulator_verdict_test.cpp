@@ -1,5 +1,6 @@
 // Whole judgements on the emulator, through the real worker: each way a candidate can end, and what further runs find.
 #include "core/base64.hpp"
+#include "emulator_context.hpp"
 #include "support/catch.hpp"
 
 #include <ptxbench/agent.hpp>
@@ -45,16 +46,7 @@ class Sum final : public Reference {
 };
 
 std::shared_ptr<Context> context() {
-  static const std::shared_ptr<Context> made = [] {
-    ContextOptions options;
-    options.device = "emulator";
-    options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-    options.cuda_home = PTXBENCH_TEST_CUDA_HOME;
-    options.cache_dir = "";
-    auto context = Context::create(options);
-    if (!context) FAIL(context.error().to_string());
-    return *context;
-  }();
+  static const std::shared_ptr<Context> made = ptxbench::testing::emulator_context("emulator");
   return made;
 }
 

@@ -229,3 +229,15 @@ TEST_CASE("evaluate: a reference solution is compiled once for all candidates, a
   for (int i = 0; i < 3; ++i) CHECK(bench.verdict().status == Status::passed);
   CHECK(compiled == 1);
 }
+
+TEST_CASE("evaluate: a noise floor is kept with the context once it has an interval") {
+  Bench bench;
+  bench.judging.baseline = LibraryKernel{};
+  std::vector<bool> asked;
+  bench.workers->on_time = [&](const TimeJob& job) { asked.push_back(job.noise); };
+  for (const std::size_t pairs : {0, 5, 6, 0}) {
+    bench.workers->noise_pairs = pairs;
+    CHECK(bench.verdict().status == Status::passed);
+  }
+  CHECK(asked == std::vector<bool>{true, true, true, false});
+}

@@ -76,12 +76,14 @@ class FakeWorkers final : public Workers {
   Result<TimeEvidence> time(const std::string&, const TimeJob& job, HostCallbacks&, const TimeHooks& hooks,
                             const CancelToken&) override {
     ++timed;
+    if (on_time) on_time(job);
     if (hooks.before) hooks.before();
     if (hooks.after) hooks.after();
     TimeEvidence evidence;
     evidence.protocol = job.protocol;
     evidence.baseline = job.baseline.kind;
     evidence.pairs.assign(8, TimedPair{1000, 0, false});
+    if (job.noise) evidence.noise.assign(noise_pairs, TimedPair{1000, 1001, false});
     return evidence;
   }
   Result<CountEvidence> count(const std::string&, const CountJob&, HostCallbacks&,
@@ -95,8 +97,10 @@ class FakeWorkers final : public Workers {
   // Called first, from several threads at once.
   std::function<void(const CompileRequest&, const CancelToken&)> on_compile;
   std::function<Result<void>(const VerifyJob&, HostCallbacks&, const CancelToken&)> on_verify;
+  std::function<void(const TimeJob&)> on_time;
   bool compiles = true;
   int missing_trials = 0;
+  std::size_t noise_pairs = 0;  // that a timing with noise has
   std::atomic<int> verified{0}, timed{0}, counted{0};
   std::uint64_t wrong = 0;
   std::optional<DeviceFault> fault;

@@ -177,6 +177,18 @@ TEST_CASE("many: a token that nobody triggers stays as it is") {
   CHECK(g_wrong.exchange(0) == 0);
 }
 
+TEST_CASE("a token that follows another one is triggered with it, and by itself alone") {
+  const CancelToken leader;
+  const CancelToken first = leader.follower(), second = leader.follower(), last = first.follower();
+  first.trigger();
+  CHECK(first.triggered());
+  CHECK(last.triggered());
+  CHECK_FALSE(second.triggered());
+  CHECK_FALSE(leader.triggered());
+  leader.trigger();
+  CHECK(second.triggered());
+}
+
 TEST_CASE("job: a descriptor, states, a result that is taken once") {
   Bench bench;
   Gate gate;

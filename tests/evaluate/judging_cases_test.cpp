@@ -1,4 +1,5 @@
 // Every way to fool a judge, and honest kernels, on the emulator through the whole product. tests/gpu has the same on a GPU.
+#include "emulator_context.hpp"
 #include "support/judging_cases.hpp"
 
 #include <cstdlib>
@@ -7,17 +8,12 @@ using namespace ptxbench;
 using namespace ptxbench::testing;
 
 TEST_CASE("judging cases: every cheat is caught and every honest kernel passes, on the emulator") {
-  ContextOptions context_options;
-  context_options.device = "emulator:h200";
-  context_options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-  context_options.cache_dir = "";
-  auto context = Context::create(context_options);
-  if (!context) FAIL(context.error().to_string());
+  const auto context = emulator_context();
   EvaluateOptions options;
   options.time = options.count = false;
   options.trials = 3;
   options.seed = 20261202;
   const char* only = std::getenv("PTXBENCH_CASE");
   for (const JudgingCase& c : judging_cases())
-    if (c.on != JudgedOn::gpu && (only == nullptr || c.name == only)) check_judging_case(**context, c, options);
+    if (c.on != JudgedOn::gpu && (only == nullptr || c.name == only)) check_judging_case(*context, c, options);
 }

@@ -1,4 +1,5 @@
 // What a caller may bring beside callbacks: stored inputs and outputs, and the definition's own Python reference.
+#include "emulator_context.hpp"
 #include "support/catch.hpp"
 #include "trace/safetensors.hpp"
 
@@ -11,6 +12,7 @@
 #include <functional>
 
 using namespace ptxbench;
+using ptxbench::testing::emulator_context;
 
 namespace {
 
@@ -19,16 +21,6 @@ struct Folder {
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
 };
-
-std::shared_ptr<Context> emulator_context() {
-  ContextOptions options;
-  options.device = "emulator:h200";
-  options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
-  options.cache_dir = "";
-  auto made = Context::create(options);
-  if (!made) FAIL(made.error().to_string());
-  return *made;
-}
 
 // y = 2 x over 256 floats.
 Workload twice(const std::function<void(Workload&)>& change = {}, std::string reference = {}) {

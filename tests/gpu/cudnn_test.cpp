@@ -1,6 +1,6 @@
 // cuDNN as the baseline of attention: what it computes, and how fast it is. Skipped where there is no cuDNN;
 // a folder of wheels that is in none of the usual places is named in PTXBENCH_CUDA_HOME.
-#include "support/sdpa_case.hpp"
+#include "support/attention_reference.hpp"
 #include "support/gpu.hpp"
 
 #include <ptxbench/bench.hpp>
@@ -106,7 +106,7 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
       const DeviceBuffer qkv[3] = {memory.with(q, kHalf), memory.with(k, kHalf), memory.with(v, kHalf)};
       PlanBuffers forward{{qkv[0], qkv[1], qkv[2]}, {memory.make(elements * 2), memory.make(rows * 4)}};
       const Workload workload =
-          attention_workload(attention_definition(width, causal, false), kBatch, kHeads, sequence);
+          attention_workload(attention_definition(false, causal, width), kBatch, kHeads, sequence);
       const auto library = baseline_or_skip(workload);
       if (!library) return;
       const auto prepared = library->prepare(*gpu, workload, forward);
@@ -129,7 +129,7 @@ TEST_CASE("cuDNN's attention agrees with a double reference, forward and backwar
           {qkv[0], qkv[1], qkv[2], memory.with(o, kHalf), memory.with(d_o, kHalf), memory.with(lse, kSingle)},
           {memory.make(elements * 2), memory.make(elements * 2), memory.make(elements * 2)}};
       const Workload gradients =
-          attention_workload(attention_definition(width, causal, true), kBatch, kHeads, sequence);
+          attention_workload(attention_definition(true, causal, width), kBatch, kHeads, sequence);
       const auto gradient_library = baseline_or_skip(gradients);
       REQUIRE(gradient_library);
       const auto ready = gradient_library->prepare(*gpu, gradients, backward);
@@ -156,7 +156,7 @@ TEST_CASE("what cuDNN does not serve is unsupported, in its own words") {
   constexpr std::int64_t width = 100;  // no multiple of 8
   for (const bool backward : {false, true}) {
     CAPTURE(backward);
-    const Workload workload = attention_workload(attention_definition(width, false, backward), 1, 1, 64);
+    const Workload workload = attention_workload(attention_definition(backward, false, width), 1, 1, 64);
     const auto library = baseline_or_skip(workload);
     if (!library) return;
     Buffers memory(*gpu);
@@ -178,7 +178,7 @@ TEST_CASE("cuDNN's attention in fp16: equal scores weigh all keys alike") {
   if (!gpu) return;
   constexpr std::int64_t kSequence = 192, kWidth = 64;
   const Workload workload =
-      attention_workload(attention_definition(kWidth, true, false, DType::float16), 1, 2, kSequence);
+      attention_workload(attention_definition(false, true, kWidth, DType::float16), 1, 2, kSequence);
   const auto library = baseline_or_skip(workload);
   if (!library) return;
   Buffers memory(*gpu);
@@ -222,7 +222,7 @@ TEST_CASE("how fast cuDNN's attention is at B=4 H=48 S=4096", "[.][measure]") {
                                    {memory.make(bytes), memory.make(bytes), memory.make(bytes)}}
                      : PlanBuffers{{q, k, v}, {o, lse}};
         const Workload workload =
-            attention_workload(attention_definition(width, causal, backward), kBatch, kHeads, kSequence);
+            attention_workload(attention_definition(backward, causal, width), kBatch, kHeads, kSequence);
         const auto library = baseline_or_skip(workload);
         if (!library) return;
         const auto before = std::chrono::steady_clock::now();

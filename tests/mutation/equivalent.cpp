@@ -1,6 +1,7 @@
 #include "equivalent.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace ptxbench::testing {
 namespace {
@@ -137,8 +138,8 @@ class Rules {
     return {};
   }
 
-  // The sums are set to zero as well: adding them to the first product, or not, is the same. Were they
-  // anything else the result would be wrong one way or the other.
+  // The sums are set to zero as well, on every way: adding them to the first product, or not, is the same.
+  // Were they anything else the result would be wrong one way or the other.
   std::string accumulators_zeroed() const {
     std::vector<std::uint32_t> sums;
     const Operand& d = f_->body[s_.mutant.index].operands[0];
@@ -146,7 +147,7 @@ class Rules {
     for (const Operand& p : d.parts)
       if (p.kind == Kind::reg) sums.push_back(p.index);
     for (const std::uint32_t reg : sums) {
-      if (!zeroed(reg, 0)) return {};
+      if (!zeroed(s_.mutant.index, reg, 0)) return {};
     }
     return sums.empty()
                ? ""
@@ -167,16 +168,6 @@ class Rules {
       if (i.opcode == "wgmma" || (i.opcode == "bra" && !i.guard)) break;
     }
     return {};
-  }
-
-  // Whether some mov sets it to zero, or to a register that one does.
-  bool zeroed(std::uint32_t reg, int depth) const {
-    return std::any_of(f_->body.begin(), f_->body.end(), [&](const Instruction& i) {
-      if (i.opcode != "mov" || i.operands.size() != 2 || !names(i.operands[0], reg)) return false;
-      const Operand& from = i.operands[1];
-      const bool constant = from.kind == Kind::integer || from.kind == Kind::f32 || from.kind == Kind::f64;
-      return constant ? from.bits == 0 : from.kind == Kind::reg && depth < 3 && zeroed(from.index, depth + 1);
-    });
   }
 
   // In straight code another barrier, with no access in between.
@@ -210,54 +201,78 @@ class Rules {
   }
 
   // A barrier of a CTA or a warp without which the detector of races finds nothing: what it orders, other
-  // barriers order as well, or nobody accesses. Not where threads may speak to each other through global memory,
-  // which the detector does not follow.
+  // barriers order as well, or nobody accesses. Not where threads may speak to each other through global
+  // memory, which the detector does not follow.
   std::string orders_nothing() const {
     for (const Instruction& i : f_->body) {
       const bool strong = has(i, "acquire") || has(i, "release") || has(i, "relaxed") || has(i, "volatile") ||
                           i.opcode == "atom" || i.opcode == "red";
       const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
-      if (memory && strong && !has(i, "shared") && !has(i, "shared::cta") && !has(i, "shared::cluster")) return {};
+      if (memory && strong && !has(i, "shared") && !has(i, "shared::cta") && !has(i, "shared::cluster"))
+        return {};
     }
     return "nothing in shared memory is ordered by it alone (each access is followed)";
   }
 
-  // On every way to it the register was given the same constant, and nothing else since.
-  std::string already_holds() const {
-    const Instruction& deleted = f_->body[s_.mutant.index];
-    const std::uint32_t reg = deleted.operands[0].index;
-    const auto same = [&](const Instruction& i) {
-      return i.opcode == "mov" && !i.guard && i.operands.size() == 2 && i.operands[0].kind == Kind::reg &&
-             i.operands[0].index == reg && i.operands[1].kind == deleted.operands[1].kind &&
-             i.operands[1].bits == deleted.operands[1].bits;
-    };
+  // Whether on every way that leads to instruction @p to the last one that writes @p reg is one that @p good
+  // accepts. @p left_out writes nothing: it is deleted.
+  template <class Good>
+  bool on_every_way(std::uint32_t to, std::uint32_t reg, std::optional<std::uint32_t> left_out,
+                    Good&& good) const {
     std::vector<bool> seen(f_->body.size());
-    std::vector<std::uint32_t> todo{s_.mutant.index};
+    std::vector<std::uint32_t> todo{to};
     while (!todo.empty()) {
       const std::uint32_t at = todo.back();
       todo.pop_back();
       std::vector<std::uint32_t> before;
-      if (at == 0) return {};
+      if (at == 0) return false;
       const Instruction& above = f_->body[at - 1];
       const bool falls_through =
           above.guard || (above.opcode != "bra" && above.opcode != "ret" && above.opcode != "exit");
       if (falls_through) before.push_back(at - 1);
       for (std::uint32_t k = 0; k < f_->body.size(); ++k) {
         const Instruction& jump = f_->body[k];
-        if (jump.opcode == "brx") return {};
+        if (jump.opcode == "brx") return false;
         if (jump.opcode == "bra" && !jump.operands.empty() && jump.operands[0].kind == Kind::label &&
             jump.operands[0].index == at)
           before.push_back(k);
       }
       for (const std::uint32_t k : before) {
         const Instruction& i = f_->body[k];
-        if (k == s_.mutant.index || seen[k] || same(i)) continue;
-        if (!i.operands.empty() && names(i.operands[0], reg) && i.opcode != "st") return {};
+        if (k == left_out || seen[k]) continue;
+        const bool writes = !i.operands.empty() && names(i.operands[0], reg) && i.opcode != "st";
+        if (writes && good(i, k)) continue;
+        if (writes) return false;
         seen[k] = true;
         todo.push_back(k);
       }
     }
+    return true;
+  }
+  // An unguarded mov to a whole register.
+  static bool sets(const Instruction& i) {
+    return i.opcode == "mov" && !i.guard && i.operands.size() == 2 && i.operands[0].kind == Kind::reg;
+  }
+
+  // On every way to it the register was given the same constant, and nothing else since.
+  std::string already_holds() const {
+    const Instruction& deleted = f_->body[s_.mutant.index];
+    const auto same = [&](const Instruction& i, std::uint32_t) {
+      return sets(i) && i.operands[1].kind == deleted.operands[1].kind &&
+             i.operands[1].bits == deleted.operands[1].bits;
+    };
+    if (!on_every_way(s_.mutant.index, deleted.operands[0].index, s_.mutant.index, same)) return {};
     return "the register holds the same constant already, on every way that leads there";
+  }
+  // Whether a mov has set it to zero on every way to @p to, or to a register that was zero there.
+  bool zeroed(std::uint32_t to, std::uint32_t reg, int depth) const {
+    return on_every_way(to, reg, std::nullopt, [&](const Instruction& i, std::uint32_t at) {
+      if (!sets(i)) return false;
+      const Operand& from = i.operands[1];
+      const bool constant = from.kind == Kind::integer || from.kind == Kind::f32 || from.kind == Kind::f64;
+      return constant ? from.bits == 0
+                      : from.kind == Kind::reg && depth < 3 && zeroed(at, from.index, depth + 1);
+    });
   }
   static bool names(const Operand& o, std::uint32_t reg) {
     return (o.kind == Kind::reg && o.index == reg) ||

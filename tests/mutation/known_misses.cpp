@@ -1,5 +1,6 @@
 #include "known_misses.hpp"
 
+#include <charconv>
 #include <fstream>
 #include <stdexcept>
 
@@ -20,8 +21,12 @@ std::vector<KnownMiss> known_misses() {
       at = end + 3;
       if (parts.size() == 4) parts.push_back(line.substr(at));
     }
-    const std::uint32_t number = parts[3] == "*" ? 0 : static_cast<std::uint32_t>(std::stoul(parts[3]));
-    out.push_back({parts[0], parts[1], parts[2], number, parts[4]});
+    std::size_t misses = 0;
+    const char* end = parts[3].data() + parts[3].size();
+    const auto read = std::from_chars(parts[3].data(), end, misses);
+    if (read.ec != std::errc{} || read.ptr != end || misses == 0)
+      throw std::runtime_error(path + ": how many? " + line);
+    out.push_back({parts[0], parts[1], parts[2], misses, parts[4]});
   }
   return out;
 }

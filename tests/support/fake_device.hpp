@@ -291,9 +291,12 @@ class FakeDevice : public Device {
   std::optional<DeviceFault> loss() const override { return lost_; }
   Result<DeviceEvent> create_event() override {
     PTXBENCH_TRY(usable());
+    ++live_events;
     events_.emplace_back();
     return static_cast<DeviceEvent>(events_.size() - 1);
   }
+  void destroy_event(DeviceEvent) noexcept override { --live_events; }
+  int live_events = 0;
   Result<void> record(DeviceEvent event) override {
     PTXBENCH_TRY(usable());
     if (event >= events_.size()) return make_error(ErrorCode::invalid_argument, "no such event");

@@ -61,6 +61,15 @@ inline std::size_t open_descriptors() {
   return n;
 }
 
+// Kilobytes of memory that this process has in RAM.
+inline long resident_kb() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line))
+    if (line.rfind("VmRSS:", 0) == 0) return std::atol(line.c_str() + 6);
+  return 0;
+}
+
 // Whether `condition` becomes true within a generous time.
 template <class F>
 bool eventually(F condition, std::chrono::seconds limit = std::chrono::seconds(20)) {

@@ -36,15 +36,6 @@ std::vector<Kind> candidates(std::size_t count) {
   return list;
 }
 
-// Kilobytes of memory that this process has in RAM.
-long resident_kb() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line))
-    if (line.rfind("VmRSS:", 0) == 0) return std::atol(line.c_str() + 6);
-  return 0;
-}
-
 }  // namespace
 
 TEST_CASE("soak: a thousand candidates, a third of them faulting, hanging or crashing, in one host") {
@@ -81,9 +72,9 @@ TEST_CASE("soak: a thousand candidates, a third of them faulting, hanging or cra
       } else {
         for (std::size_t i = 0; i < count; ++i) right(stub.run(kinds[i].word), kinds[i]);
       }
-      if (next == 200) warm_kb = resident_kb();
+      if (next == 200) warm_kb = ::testing::resident_kb();
     }
-    const long end_kb = resident_kb();
+    const long end_kb = ::testing::resident_kb();
     INFO("resident after 200: " << warm_kb << " KiB, after 1000: " << end_kb << " KiB");
     CHECK(end_kb < warm_kb + 16 * 1024);
     CHECK(eventually([&] { return open_descriptors() < descriptors_before + 32; }));

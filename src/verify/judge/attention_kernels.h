@@ -265,7 +265,7 @@ static __device__ __forceinline__ void dots_kernel(const DotsArgs& g) {
       ptxbench_attention_scores_##name(ScoresArgs args) {                            \
     scores_kernel<T>(args);                                                          \
   }                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2)          \
+  extern "C" __global__ void __launch_bounds__(256, 1)                               \
       ptxbench_attention_weighted_##name(WeightedArgs args) {                        \
     weighted_kernel<T>(args);                                                        \
   }                                                                                  \

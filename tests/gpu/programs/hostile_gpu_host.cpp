@@ -4,6 +4,8 @@
 //   hostile_gpu_host WORKER
 #include "support/processes.hpp"
 
+#include "twice.hpp"
+
 #include <ptxbench/evaluate.hpp>
 
 #include <unistd.h>
@@ -15,55 +17,14 @@
 #include <thread>
 
 using namespace ptxbench;
+using namespace testing;
 
 namespace {
 
-class Sum final : public Reference {
- public:
-  Result<void> compute(const Workload&, std::span<const HostTensor> in, std::span<HostTensor> out) override {
-    const auto* x = static_cast<const float*>(in[0].data);
-    auto* z = static_cast<float*>(out[0].data);
-    for (std::uint64_t i = 0; i < out[0].bytes / sizeof(float); ++i) z[i] = x[i] + x[i];
-    return {};
-  }
-};
-
-Result<Workload> twice() {
-  Definition d;
-  d.name = "twice";
-  d.op_type = "elementwise";
-  d.axes = {{"n", false, 0, {}}};
-  d.inputs = {{"x", std::vector<std::string>{"n"}, DType::float32, {}}};
-  d.outputs = {{"z", std::vector<std::string>{"n"}, DType::float32, {}}};
-  PTXBENCH_TRY_ASSIGN(DefinitionPtr definition, make_definition(std::move(d)));
-  Workload w;
-  w.definition = definition;
-  w.axes = {{"n", 100'000}};
-  w.uuid = "w";
-  return make_workload(std::move(w));
-}
-
-Result<Solution> candidate(const char* body) {
-  Solution s;
-  s.name = "candidate";
-  s.definition = "twice";
-  s.author = "test";
-  s.spec.language = "cuda";
-  s.spec.target_hardware = {"cuda"};
-  s.spec.entry_point = "launch.json::run";
-  s.sources = {{"launch.json", R"json({"version": 1, "steps": [{"kernel": "twice", "grid": ["ceil_div(n, 256)"], "block": [256],
-                                    "args": [{"tensor": "x"}, {"tensor": "z"}, {"i32": "n"}]}]})json"},
-               {"twice.cu", std::string("extern \"C\" __global__ void twice(const float* x, float* z, int n) {\n"
-                                        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n") + body + "\n}\n"}};
-  return make_solution(std::move(s));
-}
-
 std::optional<Status> status_of(Context& context, const Workload& workload, const char* body) {
-  const Result<Solution> solution = candidate(body);
+  const Result<Solution> solution = twice_solution("candidate", body);
   if (!solution) return std::nullopt;
-  Judging judging;
-  judging.reference = std::shared_ptr<Reference>(std::make_shared<Sum>());
-  judging.baseline = NoBaseline{};
+  const Judging judging = twice_judging();
   EvaluateOptions options;
   options.trials = 1;
   options.time = options.count = false;
@@ -82,7 +43,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   std::signal(SIGCHLD, SIG_IGN);
   std::signal(SIGPIPE, SIG_DFL);
-  const Result<Workload> workload = twice();
+  const Result<Workload> workload = twice_workload(100'000);
   if (!workload) return 2;
   ContextOptions options;
   options.worker_path = argv[1];

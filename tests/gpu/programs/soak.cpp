@@ -6,6 +6,9 @@
 // left. Exit status 0: all verdicts as expected, memory flat, no worker left.
 #include "support/processes.hpp"
 
+#include "support/processes.hpp"
+#include "twice.hpp"
+
 #include <ptxbench/evaluate.hpp>
 
 #include <unistd.h>
@@ -24,6 +27,7 @@
 #include <vector>
 
 using namespace ptxbench;
+using namespace testing;
 
 namespace {
 
@@ -41,66 +45,18 @@ constexpr Kind kTrap{"trap", "__trap();", Status::runtime_error};
 // It writes: an emulator knows a loop that waits for what nobody writes for a deadlock.
 constexpr Kind kHang{"hang", "for (unsigned k = 0;; ++k) *(volatile unsigned*)z = k;", Status::timeout};
 
-class Sum final : public Reference {
- public:
-  Result<void> compute(const Workload&, std::span<const HostTensor> in, std::span<HostTensor> out) override {
-    const auto* x = static_cast<const float*>(in[0].data);
-    auto* z = static_cast<float*>(out[0].data);
-    for (std::uint64_t i = 0; i < out[0].bytes / sizeof(float); ++i) z[i] = x[i] + x[i];
-    return {};
-  }
-};
-
-Result<Workload> twice() {
-  Definition d;
-  d.name = "twice";
-  d.op_type = "elementwise";
-  d.axes = {{"n", false, 0, {}}};
-  d.inputs = {{"x", std::vector<std::string>{"n"}, DType::float32, {}}};
-  d.outputs = {{"z", std::vector<std::string>{"n"}, DType::float32, {}}};
-  PTXBENCH_TRY_ASSIGN(DefinitionPtr definition, make_definition(std::move(d)));
-  Workload w;
-  w.definition = definition;
-  w.axes = {{"n", 4096}};
-  w.uuid = "w";
-  return make_workload(std::move(w));
-}
-
 EvaluateRequest request_of(const Kind& kind, const Workload& workload, int number) {
-  Solution s;
-  s.name = kind.name;
-  s.definition = "twice";
-  s.author = "test";
-  s.spec.language = "cuda";
-  s.spec.target_hardware = {"cuda"};
-  s.spec.entry_point = "launch.json::run";
-  // Each is compiled anew.
-  s.sources = {
-      {"launch.json",
-       R"json({"version": 1, "steps": [{"kernel": "twice", "grid": ["ceil_div(n, 256)"], "block": [256],
-                                    "args": [{"tensor": "x"}, {"tensor": "z"}, {"i32": "n"}]}]})json"},
-      {"twice.cu", "// " + std::to_string(number) +
-                       "\nextern \"C\" __global__ void twice(const float* x, float* z, int n) {\n"
-                       "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n" +
-                       kind.body + "\n}\n"}};
   EvaluateRequest request;
-  request.solution = std::make_shared<const Solution>(std::move(s));
+  // Each is compiled anew.
+  request.solution = std::make_shared<const Solution>(
+      twice_solution(kind.name, kind.body, "// " + std::to_string(number) + "\n").value());
   request.workloads = {workload};
-  request.judging.reference = std::shared_ptr<Reference>(std::make_shared<Sum>());
-  request.judging.baseline = NoBaseline{};
+  request.judging = twice_judging();
   request.options.trials = 1;
   request.options.time = request.options.count = false;
   request.options.schedules = request.options.small_sm_count = 0;
   request.options.run_deadline_ns = 1'000'000'000;
   return request;
-}
-
-long resident_kb() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line))
-    if (line.rfind("VmRSS:", 0) == 0) return std::atol(line.c_str() + 6);
-  return 0;
 }
 
 double ms_since(Clock::time_point start) {
@@ -145,9 +101,9 @@ int soak(const std::shared_ptr<Context>& context, const Workload& workload, int 
     else
       std::printf("%s: %s\n", kinds[i].name, to_json(evaluation->verdicts.at(0)).c_str());
     good = good && evaluation && evaluation->status() == kinds[i].status;
-    if (i == kinds.size() / 4) warm_kb = resident_kb();
+    if (i == kinds.size() / 4) warm_kb = ::testing::resident_kb();
   }
-  const long end_kb = resident_kb();
+  const long end_kb = ::testing::resident_kb();
   std::printf("%zu candidates in %.1f s\n", kinds.size(), ms_since(start) / 1000);
   for (const auto& [name, counts] : by_kind)
     std::printf("  %s: %d of %d as expected\n", name.c_str(), counts.first, counts.second);
@@ -189,7 +145,7 @@ int soak(const std::shared_ptr<Context>& context, const Workload& workload, int 
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  const Result<Workload> workload = twice();
+  const Result<Workload> workload = twice_workload(4096);
   if (!workload) return 2;
   std::mutex mutex;
   std::vector<double> answers;

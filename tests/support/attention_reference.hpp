@@ -1,7 +1,7 @@
-// Attention on the CPU in double, and definitions of it, for tests.
+// Attention on the CPU in double, for tests.
 #pragma once
 
-#include <ptxbench/trace.hpp>
+#include "support/attention_definition.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -11,39 +11,6 @@
 #include <vector>
 
 namespace ptxbench::testing {
-
-// Q K V -> O LSE, or Q K V O dO L -> dQ dK dV, over [B,H,S,D].
-inline DefinitionPtr attention_definition(std::int64_t head_dim, bool causal, bool backward,
-                                          DType dtype = DType::bfloat16) {
-  Definition d;
-  d.name = "small_attention";
-  d.op_type = "attention";
-  d.tags = {causal ? "mask:causal" : "mask:none"};
-  d.axes = {{"B", false, 0, {}}, {"H", false, 0, {}}, {"S", false, 0, {}}, {"D", true, head_dim, {}}};
-  const auto wide = [&](const char* name) {
-    return TensorSpec{name, std::vector<std::string>{"B", "H", "S", "D"}, dtype, {}};
-  };
-  const auto rows = [](const char* name) {
-    return TensorSpec{name, std::vector<std::string>{"B", "H", "S"}, DType::float32, {}};
-  };
-  d.inputs = {wide("Q"), wide("K"), wide("V")};
-  if (backward) {
-    d.inputs.insert(d.inputs.end(), {wide("O"), wide("dO"), rows("L")});
-    d.outputs = {wide("dQ"), wide("dK"), wide("dV")};
-  } else {
-    d.outputs = {wide("O"), rows("LSE")};
-  }
-  return make_definition(std::move(d)).value();
-}
-
-inline Workload attention_workload(DefinitionPtr definition, std::int64_t batch, std::int64_t heads,
-                                   std::int64_t sequence) {
-  Workload w;
-  w.definition = std::move(definition);
-  w.axes = {{"B", batch}, {"H", heads}, {"S", sequence}};
-  w.uuid = "w";
-  return make_workload(std::move(w)).value();
-}
 
 inline std::uint16_t to_bf16(double value) {
   const auto single = static_cast<float>(value);
