@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -184,6 +186,8 @@ class Benchmark {
   void sweep(const Workload& workload) {
     constexpr int kSets = 32, kThreads = 4;
     std::vector<double> speedups(kSets);
+    std::mutex mutex;
+    std::map<std::string, std::vector<double>> stages;  // ms; of all sets
     const Clock::time_point start = Clock::now();
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
@@ -191,13 +195,17 @@ class Benchmark {
         for (int i = t; i < kSets; i += kThreads) {
           EvaluateOptions options = base();
           options.constants = {{"GROUP_ROWS", PlanNumber(std::int64_t{256 * (i + 1)})}};
-          speedups[static_cast<std::size_t>(i)] =
-              judge("4_fast", workload, {}, options).timing.speedup.value_or(0);
+          const Verdict verdict = judge("4_fast", workload, {}, options);
+          speedups[static_cast<std::size_t>(i)] = verdict.timing.speedup.value_or(0);
+          const std::lock_guard lock(mutex);
+          for (const StageTime& s : verdict.provenance.stages)
+            stages[s.stage].push_back(static_cast<double>(s.duration_ns) / 1e6);
         }
       });
     for (std::thread& thread : threads) thread.join();
     const double wall = ms_since(start);
     row("32 sets of constants, cold cache", number(kSets * 1000 / wall) + " verdicts a second", speedups);
+    for (auto& [stage, ms] : stages) row("  stage " + stage, number(median_of(ms)) + " ms", ms);
   }
 
   Workload gemm(const std::string& definition, std::int64_t m) {
