@@ -121,7 +121,10 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
         std::any_of(known.begin(), known.end(), [&](const auto& v) { return v.first == version.first; });
     if (!there) known.push_back(version);
   }
-  if (evidence.trial && !evidence.trial->fault) judge_trial(*evidence.trial, verdict);
+  if (evidence.as_verified)
+    verdict.correctness.trials += 1;  // and a right one
+  else if (evidence.trial && !evidence.trial->fault)
+    judge_trial(*evidence.trial, verdict);
 
   CountsBlock& block = verdict.counts;
   block = {};

@@ -141,7 +141,12 @@ Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& work
   return {};
 }
 
-Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+// Whether stages of other workloads may run beside those of this one: what both need fits well.
+bool wants_whole_gpu(const MemoryNeed& need, std::uint64_t workspaces, const DeviceInfo& device) {
+  return need.tensors + need.reference + workspaces > device.limits.memory_bytes / 5;  // a verification, three counts, the rest
+}
+
+Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) {
   const DeviceInfo& device = prepared.device;
   VerifyJob job;
   job.workload = stages.workload;
@@ -158,6 +163,8 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
     job.small_sm_count = stages.options.small_sm_count;
     job.schedule_budget_ns = stages.options.schedule_budget_ns;
   }
+  job.digest = stages.count && !device.emulated && job.inputs == InputKind::random;
+  job.alone = prepared.alone;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
@@ -165,6 +172,9 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
   PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
   compose_correctness(evidence, verdict);
   verdict.output_log.insert(0, evidence.output);
+  if (job.digest && verdict.status == Status::passed)
+    for (const OutputEvidence& output : evidence.trials[0].outputs)
+      if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
     compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict);
   verdict.provenance.stages.push_back({"verify", since(start)});
@@ -232,6 +242,8 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   job.reference = prepared.reference;
   job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
+  job.verified = prepared.verified;
+  job.alone = prepared.alone;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
@@ -307,6 +319,12 @@ LocalCallbacks Stages::callbacks() const {
   return {judging.inputs.get(), own != nullptr ? own->get() : nullptr, judging.own_comparator.get()};
 }
 
+bool Stages::calls_back() const {
+  return judging.inputs != nullptr || judging.own_comparator != nullptr ||
+         std::holds_alternative<std::shared_ptr<Reference>>(judging.reference) || options.before_timing ||
+         options.after_timing;
+}
+
 Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
   MemoryNeed need;
@@ -353,6 +371,7 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
     return out;
   }
   out.closed = false;
+  out.alone = wants_whole_gpu(need, compiled.workspace_bytes, *device);
   out.device = *device;
   verdict.provenance.device = device->id;
   verdict.provenance.device_name = device->name;
@@ -369,9 +388,10 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
 }
 
 Result<Verdict> measure(const Stages& stages, Prepared prepared) {
-  if (prepared.closed) return std::move(prepared.verdict);
   Verdict verdict = std::move(prepared.verdict);
-  if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count();  // started meanwhile
+  if (prepared.closed) return verdict;
+  // Started meanwhile, and ready before anything is timed.
+  if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count(prepared.device.id);
   PTXBENCH_TRY(verify(stages, prepared, verdict));
   if (prepared.device.emulated) {
     // Verification has counted; nothing here measures time.

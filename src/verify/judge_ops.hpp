@@ -76,15 +76,21 @@ class JudgeOps {
   // Reads memory, so that the L2 holds the end of it; 16-byte aligned.
   virtual Result<void> read_through(std::uint64_t address, std::uint64_t bytes) = 0;
   virtual Result<void> wipe_shared() = 0;
-  // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
-  // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.
-  virtual Result<bool> disturb(std::uint64_t seed) = 0;
+  // Something else that runs beside what is queued next and takes the room of its CTAs (of such a @p shape) for up to a third of
+  // a millisecond: there is room for one, later for two, for four, until all is free. However small a grid is, its CTAs begin at
+  // different times, in another order, beside few others; by the seed. False where nothing can run beside.
+  struct CtaShape {
+    std::uint64_t threads = 1, shared_bytes = 0;
+  };
+  virtual Result<bool> disturb(std::uint64_t seed, const CtaShape& shape) = 0;
 
   // --- these wait for what is queued ---
   // Units (elements; bytes for 4-bit types) that differ from the draw.
   virtual Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) = 0;
   // Bytes that differ.
   virtual Result<judge::Mismatch> compare(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) = 0;
+  // Of memory at a multiple of 8.
+  virtual Result<judge::Digest> digest(std::uint64_t address, std::uint64_t bytes, std::uint64_t key) = 0;
   // Elements of `element_bytes` (1, 2, 4 or 8) all of whose bytes are `byte`.
   virtual Result<std::uint64_t> count_poison(std::uint64_t address, int element_bytes, std::uint64_t elements,
                                              std::uint8_t byte) = 0;

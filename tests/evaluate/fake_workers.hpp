@@ -91,7 +91,7 @@ class FakeWorkers final : public Workers {
     ++counted;
     return make_error(ErrorCode::worker, "not here");
   }
-  void prepare_count() override {}
+  void prepare_count(const std::string&) override {}
   Check check() override { return {}; }
 
   // Called first, from several threads at once.
