@@ -9,8 +9,10 @@ using namespace ptxbench::testing;
 
 namespace {
 
-Verdict judge(Context& context, const Workload& workload, bool causal, bool count) {
+Verdict judge(Context& context, const Workload& workload, bool causal, bool count,
+              ComparatorKind comparator = ComparatorKind::model_error) {
   Judging judging;
+  judging.comparator.kind = comparator;
   judging.baseline = NoBaseline{};
   EvaluateOptions options;
   options.time = false;
@@ -55,4 +57,7 @@ TEST_CASE("a whole attention with the wrong mask fails, and the mask is named") 
   INFO(to_json(unwanted));
   CHECK(unwanted.status == Status::incorrect_numerical);
   for (const char* output : {"O", "LSE"}) CHECK(named_pattern(unwanted, output) == "unwanted_mask");
+  const Verdict tolerant = judge(*context, full, true, false, ComparatorKind::tolerance);
+  INFO(to_json(tolerant));
+  CHECK(named_pattern(tolerant, "O") == "unwanted_mask");
 }
