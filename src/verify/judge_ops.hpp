@@ -3,6 +3,7 @@
 #pragma once
 
 #include "verify/diagnose.hpp"
+#include "verify/judge/attention.h"
 #include "verify/judge/judge.h"
 #include "verify/native.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +42,10 @@ struct AttentionTensors {
 // written.
 struct AttentionSpec {
   bool causal = false;
+  // Mistakes that a diagnosis computes under: a causal mask that is one off (-1 or 1: query i sees keys 0 .. i + offset), and
+  // scores multiplied by something else than 1 / sqrt(D), the default. Gradients are multiplied by 1 / sqrt(D) all the same.
+  int mask_offset = 0;
+  std::optional<double> score_scale;
   DType input = DType::bfloat16;
   bool model = false;             // else the reference
   DType output = DType::float32;  // of o, dq, dk, dv
@@ -47,6 +53,10 @@ struct AttentionSpec {
   std::uint64_t rows =
       0;  // u32 [heads, rows_of_head] at a device address, ascending: outputs are packed; 0: all
   std::uint32_t rows_of_head = 0;
+
+  judge::u32 mask() const {
+    return causal ? static_cast<judge::u32>(static_cast<int>(judge::kCausalMask) + mask_offset) : judge::kNoMask;
+  }
 };
 
 // Where the backward pass has what the forward pass computed, and what its inputs' gradients follow from.
