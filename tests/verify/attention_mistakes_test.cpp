@@ -27,7 +27,7 @@ struct Diagnosed {
 };
 
 Diagnosed diagnosed(bool backward, bool causal, const AttentionStyle& style, std::int64_t s = 120,
-                    std::int64_t d = 64, int heads = 2, const std::function<void(AttentionCall&)>& after = {},
+                    std::int64_t d = 64, int heads = 1, const std::function<void(AttentionCall&)>& after = {},
                     FakeDevice* on = nullptr) {
   FakeDevice own;
   FakeDevice& device = on != nullptr ? *on : own;
@@ -104,7 +104,7 @@ TEST_CASE("mistakes of mask and scale are named, of every output") {
   for (const bool backward : {false, true})
     for (const std::int64_t d : {64, 96})
       for (const Wrong& wrong : mistakes(d)) {
-        const Diagnosed result = diagnosed(backward, wrong.causal, wrong.style, d == 64 ? 120 : 77, d);
+        const Diagnosed result = diagnosed(backward, wrong.causal, wrong.style, d == 64 ? 90 : 50, d);
         INFO((backward ? "backward, " : "forward, ") << wrong.name << ", D=" << d << "\n" << result.text);
         CHECK(result.verdict.status == Status::incorrect_numerical);
         for (const char* output :
