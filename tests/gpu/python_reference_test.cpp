@@ -114,6 +114,6 @@ TEST_CASE("gpu: a definition's own reference is run by python3 with torch") {
   w.uuid = "refused";
   const auto evaluation = evaluate(*context, vector_add_candidate(), {&w, 1}, on_cpu, options);
   REQUIRE_FALSE(evaluation);
-  CHECK(evaluation.error().code == ErrorCode::invalid_argument);
+  CHECK(evaluation.error().code == ErrorCode::callback);
   CHECK(evaluation.error().to_string().find("size") != std::string::npos);
 }
