@@ -55,7 +55,7 @@ class FakeWorkers final : public Workers {
     evidence.trials_requested = job.trials;
     for (int i = 0; i < job.trials - missing_trials; ++i) {
       TrialEvidence trial;
-      trial.trial = i;
+      trial.trial = job.first_trial + i;
       if (fault) {
         trial.fault = fault;
         evidence.trials.push_back(trial);
