@@ -150,7 +150,7 @@ struct TimeEvidence {
   std::string stop_reason;  ///< "pairs", "budget", "target_width", "slower", "throttled", "trials"
   std::string unavailable;  ///< why nothing was timed (the device has no clock)
   bool device_lost = false;
-  std::vector<StageTime> stages;
+  std::vector<StageTime> stages;  ///< "turn" "quiet" (until nothing of ours starts or ends) "prepare" "pairs" "noise"
 };
 
 /// A library's kernel for a workload, queued on the device's own stream. Made and used on the Device's
@@ -172,12 +172,29 @@ class LibraryBaseline {
 Result<std::unique_ptr<LibraryBaseline>> find_library_baseline(const Workload& workload,
                                                                const std::string& cuda_home = {});
 
+/// What was learnt when a library's own outputs were compared with the reference: how far a right candidate may be from them. Kept
+/// by who times on the same workload with the same library again.
+struct BaselineCalibration {
+  /// By output: its own limit and the baseline's error.
+  struct Allowance {
+    bool by_model = false;
+    double max = 0, rms = 0;
+    Tolerance tolerance;
+  };
+  bool done = false;
+  ComparatorSpec comparator;  ///< that judged it
+  std::vector<Allowance> allowances;
+  bool wrong = false;         ///< its outputs were beyond the limits: it is no yardstick
+};
+
 /// Runs @p job. @p library may be null unless the job asks for it (then the evidence says that it is
 /// missing).
 /// @p callbacks may be null unless the job's inputs, reference or comparator are callbacks. @p monitor may be null; then
-/// clocks, throttling and other processes are unknown, and the evidence says so.
+/// clocks, throttling and other processes are unknown, and the evidence says so. @p calibration: of @p library on this workload,
+/// from an earlier timing and for a later one; null: made for this one. It is for drawn inputs and the library's own references.
 Result<TimeEvidence> run_time(Device& device, const TimeJob& job, LibraryBaseline* library,
-                              HostCallbacks* callbacks = nullptr, GpuMonitor* monitor = nullptr);
+                              HostCallbacks* callbacks = nullptr, GpuMonitor* monitor = nullptr,
+                              BaselineCalibration* calibration = nullptr);
 
 // --- deciding: pure -------------------------------------------------------------------------------------
 

@@ -33,6 +33,10 @@ struct CountJob {
   ReferenceSpec reference;
   ComparatorSpec comparator;
   std::vector<std::uint8_t> judge_cubin;  ///< of judge_compile_request(arch); empty off GPUs
+  /// Of the outputs of verification's trial of this number, where those were right: equal ones need no reference. Empty: none.
+  std::vector<OutputDigest> verified;
+  /// So large that no other job may use the GPU's memory meanwhile. The worker does not look at it; Workers does.
+  bool alone = false;
 };
 
 /// One SASS instruction, over all launches of its kernel in the run. Only those that were executed.
@@ -75,8 +79,9 @@ struct CountEvidence {
   std::vector<std::string>
       other_functions;                 ///< executed meanwhile and not the candidate's (the driver's memset)
   std::optional<TrialEvidence> trial;  ///< of the counted run, as far as it came
+  bool as_verified = false;            ///< its outputs are, by their digests, those that were verified; `trial` has none
   std::vector<std::pair<std::string, std::string>> versions;  ///< "cupti" -> "13.0.1 (API 130001), GH100"
-  std::vector<StageTime> stages;  ///< "cupti" "plan" "inputs" "run" "flush" "reference" "compare"
+  std::vector<StageTime> stages;  ///< "turn" "open" "cupti" "plan" "inputs" "run" "flush" "reference" "compare"
 };
 
 /// Runs @p job on @p device and counts. What keeps it from counting is evidence, not an Error: an Error means

@@ -192,8 +192,8 @@ struct EvaluateRequest {
 };
 
 /// Judges every request and keeps the device busy: candidates are compiled ahead, in parallel, a bounded number of them,
-/// while the device measures one after another (in the order in which they are ready). Callbacks and hooks run on the calling
-/// thread, one at a time. Gives one result a request, in order; an Error among them is that request's alone. The call
+/// while the device measures (in the order in which they are ready; what is counted, and calls nothing of the host's, on threads of
+/// the library, beside the verification of the next). Callbacks and hooks run on the calling thread, one at a time. Gives one result a request, in order; an Error among them is that request's alone. The call
 /// itself fails only where it cannot begin (no thread can be started, no memory). Thread-safe.
 Result<std::vector<Result<Evaluation>>> evaluate_many(Context& context, std::span<const EvaluateRequest> requests,
                                                       const CancelToken& cancel = {});

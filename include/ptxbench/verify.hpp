@@ -124,6 +124,7 @@ std::string_view comparator_kind_name(ComparatorKind kind) noexcept;
 struct Tolerance {
   double atol = 1e-2, rtol = 1e-2;
   bool either = false;
+  bool operator==(const Tolerance&) const = default;
 };
 
 /// How outputs are compared. `model_error` needs a model of the operation's arithmetic; where there is none
@@ -132,6 +133,7 @@ struct ComparatorSpec {
   ComparatorKind kind = ComparatorKind::model_error;
   Tolerance tolerance;                                       ///< default of all outputs
   std::vector<std::pair<std::string, Tolerance>> by_output;  ///< overrides, by output's name
+  bool operator==(const ComparatorSpec&) const = default;
 };
 
 /// Where expected results come from.
@@ -164,6 +166,9 @@ struct VerifyJob {
   int small_sm_count = 0;
   /// A further run is left out where it would probably end later than this after the first one was judged.
   std::uint64_t schedule_budget_ns = 20'000'000'000;
+  bool digest = false;  ///< of the first trial's outputs: OutputEvidence::digest
+  /// So large that no other job may use the GPU's memory meanwhile. The worker does not look at it; Workers does.
+  bool alone = false;
 };
 
 /// The judge's own device code, to be compiled once for @p arch (in a compile worker, like any other code).
@@ -200,6 +205,13 @@ struct OutputStatistics {
 };
 
 /// What one output of one trial was found to be.
+/// Of an output's bytes, keyed by the request's seed: equal where they are, and where they differ only with a probability of about
+/// 2^-128.
+struct OutputDigest {
+  std::uint64_t low = 0, high = 0;
+  bool operator==(const OutputDigest&) const = default;
+};
+
 struct OutputEvidence {
   std::string output;
   DType dtype = DType::float32;
@@ -215,6 +227,7 @@ struct OutputEvidence {
   std::optional<OutputCorrectness> callback;  ///< what a host's Comparator said
   /// Of a wrong output, where it was looked at closer: notes that say where it is wrong and by what mistake.
   std::vector<Finding> diagnosis;
+  std::optional<OutputDigest> digest;  ///< where the job asks for it
 };
 
 struct IntegrityViolation {
@@ -260,7 +273,7 @@ struct VerifyEvidence {
   std::optional<EmulatorReport> emulator;
   std::string output;             ///< what was printed meanwhile (printf, assert); the host adds it
   bool device_lost = false;       ///< the worker must be replaced
-  std::vector<StageTime> stages;  ///< "plan" "inputs" "run" "reference" "compare"
+  std::vector<StageTime> stages;  ///< "turn" "plan" "inputs" "run" "reference" "compare"
 };
 
 /// Runs @p job on @p device. A candidate that fails is evidence; an Error means that the environment or the
@@ -283,6 +296,10 @@ OutputCorrectness judge_output(const OutputEvidence& evidence);
 /// Fills @p verdict's outcome, status, integrity, correctness, findings, resolved plan and stages from
 /// @p evidence. A status already set stays (an earlier stage has decided).
 void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict);
+/// Adds a trial that was run after those, @p where ("in the run that was counted", "in the trial after timing"; its findings end so).
+/// One that failed sets the status, whatever the trials before said, and a time that was measured is the time of a wrong candidate: it
+/// is unavailable then.
+void add_trial(const TrialEvidence& trial, std::string_view where, Verdict& verdict);
 
 /// An emulator's finding as a verdict has it: a fault is an error, a hazard a warning, a note a note.
 Finding finding_of(const EmulatorFinding& finding);

@@ -42,7 +42,8 @@ class Workers {
   virtual Result<DeviceInfo> open_device(const std::string& device, const std::string& cuda_home,
                                          const CancelToken& cancel = {}) = 0;
 
-  /// Runs a verify job on an opened device (its DeviceInfo::id). Jobs on one device run one at a time. A worker
+  /// Runs a verify job on an opened device (its DeviceInfo::id). Jobs on one device run one at a time, but that a verification and a
+  /// count may run side by side; what has been verified is timed and counted before the next job is verified. A worker
   /// that dies or hangs while the candidate runs is evidence (a fault), and is replaced; one that dies before or
   /// after is ErrorCode::worker. After a fault the replacement tests the device before anything else runs on it: where it
   /// fails, that is ErrorCode::driver (rule device_sick), and so is the job whose fault may have been the device's.
@@ -57,13 +58,15 @@ class Workers {
                                     const TimeHooks& hooks, const CancelToken& cancel) = 0;
 
   /// Runs a count job on an opened device, in a count worker of its own: a fresh process, for which a spare one
-  /// stands by that has touched no GPU. Takes its turn with the device's other jobs. A worker that dies or hangs
+  /// stands by that holds nothing of a GPU. Runs beside a verification, unless one of the two asks to be alone, and never
+  /// beside a timing. A worker that dies or hangs
   /// makes the counts unavailable, and is no Error. @p callbacks are called on this thread. On an emulator it is
   /// ErrorCode::unsupported: VerifyEvidence::emulator has the counts. So is `time`.
   virtual Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
                                       const CancelToken& cancel) = 0;
-  /// Starts the spare count worker if there is none, and does not wait for it.
-  virtual void prepare_count() = 0;
+  /// Starts the spare count worker for an opened device if there is none, and does not wait for it. It opens its libraries by
+  /// itself; a timing waits for that.
+  virtual void prepare_count(const std::string& device_id) = 0;
 
   /// Where the worker is, and whether its protocol and build match. Starts one.
   struct Check {

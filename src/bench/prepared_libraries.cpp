@@ -34,7 +34,7 @@ std::string key_of(const Workload& workload) {
 
 }  // namespace
 
-Result<LibraryBaseline*> PreparedLibraries::find(const Workload& workload, const std::string& cuda_home) {
+Result<PreparedLibraries::Prepared> PreparedLibraries::find(const Workload& workload, const std::string& cuda_home) {
   const std::string key = key_of(workload);
   const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.key == key; });
   if (known != kept_.end()) {
@@ -43,13 +43,13 @@ Result<LibraryBaseline*> PreparedLibraries::find(const Workload& workload, const
       kept_.erase(known);
     } else {
       std::rotate(known, known + 1, kept_.end());
-      return kept_.back().library.get();
+      return Prepared{kept_.back().library.get(), kept_.back().calibration.get()};
     }
   }
   if (kept_.size() == kMost) kept_.erase(kept_.begin());
   PTXBENCH_TRY_ASSIGN(auto found, find_(workload, cuda_home));
-  kept_.push_back({key, std::make_unique<PreparedOnce>(std::move(found))});
-  return kept_.back().library.get();
+  kept_.push_back({key, std::make_unique<PreparedOnce>(std::move(found)), std::make_unique<BaselineCalibration>()});
+  return Prepared{kept_.back().library.get(), kept_.back().calibration.get()};
 }
 
 }  // namespace ptxbench

@@ -18,7 +18,11 @@ class PreparedLibraries {
 
   // The baseline for @p workload, the same object as before where it was asked for lately; its `prepare` does something the
   // first time only. Valid until the next call of `find` or `clear`. Errors: those of find_library_baseline.
-  Result<LibraryBaseline*> find(const Workload& workload, const std::string& cuda_home);
+  struct Prepared {
+    LibraryBaseline* library = nullptr;
+    BaselineCalibration* calibration = nullptr;
+  };
+  Result<Prepared> find(const Workload& workload, const std::string& cuda_home);
   void clear() { kept_.clear(); }
   std::size_t size() const { return kept_.size(); }
 
@@ -28,6 +32,7 @@ class PreparedLibraries {
   struct Kept {
     std::string key;
     std::unique_ptr<LibraryBaseline> library;
+    std::unique_ptr<BaselineCalibration> calibration;
   };
   Find find_;
   std::vector<Kept> kept_;  // the last used at the end

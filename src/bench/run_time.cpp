@@ -27,9 +27,9 @@ Result<void> check_job(const TimeJob& job) {
 }
 
 Result<TimeEvidence> run(Device& device, const TimeJob& job, LibraryBaseline* library,
-                         HostCallbacks* callbacks, GpuMonitor* monitor) {
+                         HostCallbacks* callbacks, GpuMonitor* monitor, BaselineCalibration* calibration) {
   PTXBENCH_TRY(check_job(job));
-  TimedSession session(device, job, library, callbacks, monitor);
+  TimedSession session(device, job, library, callbacks, monitor, calibration);
   Stopwatch watch(session.evidence().stages);
   PTXBENCH_TRY_ASSIGN(const bool ready, session.prepare());
   watch.lap("prepare");
@@ -59,8 +59,9 @@ ComparatorSpec protocol_comparator(std::string_view protocol, const ComparatorSp
 std::string_view l2_state_name(L2State state) noexcept { return state == L2State::warm ? "warm" : "cold"; }
 
 Result<TimeEvidence> run_time(Device& device, const TimeJob& job, LibraryBaseline* library,
-                              HostCallbacks* callbacks, GpuMonitor* monitor) {
-  return guarded([&] { return run(device, job, library, callbacks, monitor); });
+                              HostCallbacks* callbacks, GpuMonitor* monitor,
+                              BaselineCalibration* calibration) {
+  return guarded([&] { return run(device, job, library, callbacks, monitor, calibration); });
 }
 
 }  // namespace ptxbench

@@ -27,7 +27,7 @@ Result<void> TimedCheck::whole(Inputs& inputs, const TensorBuffers& candidate, c
                                         OutputValues::view(layouts_, *baseline), kTimedPoison, callbacks_));
     return {};
   }
-  if (baseline != nullptr && calibrated_) {
+  if (baseline != nullptr && calibration_.done) {
     PTXBENCH_TRY_ASSIGN(const bool same, agrees(got, *baseline));
     if (same) return {};
   }
@@ -36,31 +36,31 @@ Result<void> TimedCheck::whole(Inputs& inputs, const TensorBuffers& candidate, c
   PTXBENCH_TRY_ASSIGN(failure.outputs,
                       compare_outputs(judge_, device_, job_.workload, layouts_, job_.comparator, got,
                                       expected, kTimedPoison, callbacks_));
-  if (all_right(failure.outputs) && baseline != nullptr && !calibrated_)
+  if (all_right(failure.outputs) && baseline != nullptr && !calibration_.done)
     PTXBENCH_TRY(calibrate(expected, *baseline));
   return {};
 }
 
 Result<void> TimedCheck::calibrate(const OutputValues& expected, const TensorBuffers& baseline) {
-  if (job_.comparator.kind == ComparatorKind::callback || baseline_wrong_) return {};
+  if (job_.comparator.kind == ComparatorKind::callback || calibration_.wrong) return {};
   PTXBENCH_TRY_ASSIGN(const auto outputs,
                       compare_outputs(judge_, device_, job_.workload, layouts_, job_.comparator,
                                       OutputValues::view(layouts_, baseline), expected, -1, callbacks_));
   if (!all_right(outputs)) {  // every pair that is verified is compared with the reference then
-    baseline_wrong_ = true;
+    calibration_.wrong = true;
     return {};
   }
-  allowances_.clear();
+  calibration_.allowances.clear();
   for (const OutputEvidence& output : outputs) {
-    Allowance allowance;
+    BaselineCalibration::Allowance allowance;
     const OutputCorrectness judged = judge_output(output);
     allowance.by_model = output.comparator == ComparatorKind::model_error;
     allowance.max = judged.max_limit + judged.max_absolute_error;
     allowance.rms = judged.rms_limit + judged.rms_error;
     allowance.tolerance = output.tolerance;
-    allowances_.push_back(allowance);
+    calibration_.allowances.push_back(allowance);
   }
-  calibrated_ = true;
+  calibration_.done = true;
   return {};
 }
 
@@ -69,11 +69,11 @@ Result<bool> TimedCheck::agrees(const OutputValues& got, const TensorBuffers& ba
     const TensorLayout& layout = layouts_.outputs[i];
     const ElementsAt at{got.buffers[i].address, layout.dtype};
     const ElementsAt other{baseline.outputs[i].buffer().address, layout.dtype};
-    if (allowances_[i].by_model) {
+    if (calibration_.allowances[i].by_model) {
       PTXBENCH_TRY_ASSIGN(const OutputStatistics s, judge_.statistics(layout.elements, at, other, 0));
-      if (!within(s, allowances_[i].max, allowances_[i].rms)) return false;
+      if (!within(s, calibration_.allowances[i].max, calibration_.allowances[i].rms)) return false;
     } else {
-      const Tolerance& allowed = allowances_[i].tolerance;
+      const Tolerance& allowed = calibration_.allowances[i].tolerance;
       PTXBENCH_TRY_ASSIGN(const judge::Mismatch wrong,
                           judge_.find_wrong(layout.elements, at, other, allowed.atol,
                                             allowed.either ? -allowed.rtol : allowed.rtol));

@@ -13,13 +13,18 @@ namespace ptxbench {
 class TimedCheck {
  public:
   TimedCheck(Device& device, const TimeJob& job, const TensorLayouts& layouts, JudgeOps& judge,
-             ExpectedSource& expected, HostCallbacks* callbacks)
+             ExpectedSource& expected, HostCallbacks* callbacks, BaselineCalibration* calibration)
       : device_(device),
         job_(job),
         layouts_(layouts),
         judge_(judge),
         expected_(expected),
-        callbacks_(callbacks) {}
+        callbacks_(callbacks),
+        calibration_(calibration != nullptr && serves(job) ? *calibration : own_) {
+    if (calibration_.comparator == job.comparator) return;
+    calibration_ = {};
+    calibration_.comparator = job.comparator;
+  }
 
   // What a run may not have written to. Cheap.
   Result<void> red_zones(Runnable& candidate, const TensorBuffers& buffers, TimedFailure& failure);
@@ -29,22 +34,21 @@ class TimedCheck {
                      TimedFailure& failure);
   // Whether `whole` looks at the baseline's outputs.
   bool uses_baseline() const {
-    return calibrated_ || (job_.comparator.kind != ComparatorKind::callback && !baseline_wrong_);
+    return job_.comparator.kind != ComparatorKind::callback && !calibration_.wrong;
   }
   // The baseline's own outputs were beyond the limits: it is no yardstick.
-  bool baseline_wrong() const { return baseline_wrong_; }
+  bool baseline_wrong() const { return calibration_.wrong; }
 
   static bool failed(const TimedFailure& failure) {
     return !failure.violations.empty() || (!failure.outputs.empty() && !all_right(failure.outputs));
   }
 
  private:
-  // How far a right candidate may be from the baseline: its own limit and the baseline's error, by output.
-  struct Allowance {
-    bool by_model = false;
-    double max = 0, rms = 0;
-    Tolerance tolerance;
-  };
+  // Of the library itself, and of inputs as other jobs have them.
+  static bool serves(const TimeJob& job) {
+    return job.baseline.kind == BaselineKind::library && job.reference.kind == ReferenceKind::native &&
+           job.inputs == InputKind::random;
+  }
   Result<void> calibrate(const OutputValues& expected, const TensorBuffers& baseline);
   Result<bool> agrees(const OutputValues& got, const TensorBuffers& baseline);
 
@@ -54,8 +58,8 @@ class TimedCheck {
   JudgeOps& judge_;
   ExpectedSource& expected_;
   HostCallbacks* callbacks_;
-  std::vector<Allowance> allowances_;
-  bool calibrated_ = false, baseline_wrong_ = false;
+  BaselineCalibration own_;
+  BaselineCalibration& calibration_;
 };
 
 }  // namespace ptxbench

@@ -19,8 +19,8 @@ std::uint64_t set_bytes(const TensorLayouts& layouts, const ResolvedPlan& plan) 
 }  // namespace
 
 TimedSession::TimedSession(Device& device, const TimeJob& job, LibraryBaseline* library,
-                           HostCallbacks* callbacks, GpuMonitor* monitor)
-    : device_(device), job_(job), library_(library), callbacks_(callbacks), watch_(monitor, evidence_.gpu) {
+                           HostCallbacks* callbacks, GpuMonitor* monitor, BaselineCalibration* calibration)
+    : device_(device), job_(job), library_(library), callbacks_(callbacks), calibration_(calibration), watch_(monitor, evidence_.gpu) {
   evidence_.protocol = job.protocol;
   evidence_.baseline = job.baseline.kind;
   evidence_.l2 = job.l2;
@@ -51,7 +51,7 @@ Result<bool> TimedSession::prepare() {
   PTXBENCH_TRY_ASSIGN(expected_, ExpectedSource::create(device_, job_.workload, layouts_, job_.reference,
                                                         job_.comparator.kind == ComparatorKind::model_error,
                                                         scalars, job_.run_deadline_ns));
-  check_ = std::make_unique<TimedCheck>(device_, job_, layouts_, *judge_, *expected_, callbacks_);
+  check_ = std::make_unique<TimedCheck>(device_, job_, layouts_, *judge_, *expected_, callbacks_, calibration_);
   const bool runs_baseline = job_.baseline.kind == BaselineKind::solution ||
                              (job_.baseline.kind == BaselineKind::library && library_ != nullptr);
   // Candidate and baseline never share buffers: what one writes is no result of the other.

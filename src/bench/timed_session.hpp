@@ -25,7 +25,7 @@ struct BufferSet {
 class TimedSession {
  public:
   TimedSession(Device& device, const TimeJob& job, LibraryBaseline* library, HostCallbacks* callbacks,
-               GpuMonitor* monitor);
+               GpuMonitor* monitor, BaselineCalibration* calibration);
 
   // False where there is nothing to measure; the evidence says why.
   Result<bool> prepare();
@@ -60,6 +60,7 @@ class TimedSession {
   const TimeJob& job_;
   LibraryBaseline* library_;
   HostCallbacks* callbacks_;
+  BaselineCalibration* calibration_;
   TimeEvidence evidence_;
   ConditionWatch watch_;
   TensorLayouts layouts_;

@@ -80,35 +80,6 @@ void fill(const Sums& sums, CountsBlock& block) {
   std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
 }
 
-// A wrong result is one, also where the code was patched to be counted.
-void judge_trial(const TrialEvidence& trial, Verdict& verdict) {
-  VerifyEvidence one;
-  one.trials_requested = 1;
-  one.trials.push_back(trial);
-  Verdict judged;
-  compose_correctness(one, judged);
-  CorrectnessBlock& block = verdict.correctness;
-  block.trials += 1;
-  if (judged.status == Status::passed) return;
-  block.trials_failed += 1;
-  verdict.outcome = Outcome::judged;
-  verdict.status = judged.status;
-  if (judged.integrity == Integrity::violated) verdict.integrity = Integrity::violated;
-  for (Finding& finding : judged.findings) {
-    finding.message += ", in the run that was counted";
-    verdict.findings.push_back(std::move(finding));
-  }
-  for (const OutputCorrectness& output : judged.correctness.outputs) {
-    if (output.ok) continue;
-    const auto known = std::find_if(block.outputs.begin(), block.outputs.end(),
-                                    [&](const OutputCorrectness& o) { return o.output == output.output; });
-    if (known == block.outputs.end())
-      block.outputs.push_back(output);
-    else if (known->ok)
-      *known = output;
-  }
-}
-
 }  // namespace
 
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
@@ -121,7 +92,10 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
         std::any_of(known.begin(), known.end(), [&](const auto& v) { return v.first == version.first; });
     if (!there) known.push_back(version);
   }
-  if (evidence.trial && !evidence.trial->fault) judge_trial(*evidence.trial, verdict);
+  if (evidence.as_verified)
+    verdict.correctness.trials += 1;  // and a right one
+  else if (evidence.trial && !evidence.trial->fault)
+    add_trial(*evidence.trial, "in the run that was counted", verdict);
 
   CountsBlock& block = verdict.counts;
   block = {};

@@ -29,24 +29,20 @@ class CuptiCounter final : public SassCounter {
     if (device.native_stream() == nullptr)
       return CountUnavailable{Kind::unsupported,
                               "device " + device.info().id + " is no GPU: CUPTI counts on GPUs only"};
+    warm_up();
+    if (opened_->has_value()) return *opened_;
     ToolkitSearch search;
     search.cuda_home = cuda_home_;
-    Result<std::shared_ptr<const Cupti>> cupti = Cupti::open(search);
-    if (!cupti) return CountUnavailable{Kind::library_missing, cupti.error().to_string()};
-    cupti_ = std::move(*cupti);
     Result<std::shared_ptr<const CudaDriver>> driver = CudaDriver::open(search);
     if (!driver) return CountUnavailable{Kind::driver, driver.error().to_string()};
     if (MaybeUnavailable why = find_device(**driver, static_cast<CUstream>(device.native_stream())))
       return why;
-
-    if (MaybeUnavailable why = subscribe()) return why;
-    CUpti_Profiler_Initialize_Params initialize{};
-    initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
-    if (MaybeUnavailable why =
-            refused(cupti_->cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize"))
-      return why;
     if (MaybeUnavailable why = check_support()) return why;
     return configure();
+  }
+
+  void warm_up() override {
+    if (!opened_) opened_ = open();
   }
 
   MaybeUnavailable start() override {
@@ -96,6 +92,18 @@ class CuptiCounter final : public SassCounter {
   }
 
  private:
+  MaybeUnavailable open() {
+    ToolkitSearch search;
+    search.cuda_home = cuda_home_;
+    Result<std::shared_ptr<const Cupti>> cupti = Cupti::open(search);
+    if (!cupti) return CountUnavailable{Kind::library_missing, cupti.error().to_string()};
+    cupti_ = std::move(*cupti);
+    if (MaybeUnavailable why = subscribe()) return why;
+    CUpti_Profiler_Initialize_Params initialize{};
+    initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+    return refused(cupti_->cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");
+  }
+
   MaybeUnavailable refused(CUptiResult result, const char* call) const {
     if (result == CUPTI_SUCCESS) return std::nullopt;
     std::string text = cupti_->error_text(result);
@@ -277,6 +285,7 @@ class CuptiCounter final : public SassCounter {
   }
 
   const std::string cuda_home_;
+  std::optional<MaybeUnavailable> opened_;  // nothing: not tried yet
   std::shared_ptr<const Cupti> cupti_;
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;

@@ -164,7 +164,14 @@ class Counting {
   }
 
   Result<void> verify(CountEvidence& evidence, TrialEvidence trial, Stopwatch& watch) {
-    PTXBENCH_TRY(judge_trial(parts(), trial, watch));
+    PTXBENCH_TRY_ASSIGN(OutputValues got, take_outputs(parts(), trial, watch));
+    // A callback may have given other inputs than it did then.
+    if (!job_.verified.empty() && trial.violations.empty() && job_.inputs == InputKind::random) {
+      PTXBENCH_TRY_ASSIGN(const std::vector<OutputDigest> digests, digest_outputs(*judge_, got, trial.seed));
+      evidence.as_verified = digests == job_.verified;
+      watch.lap("compare");
+    }
+    if (!evidence.as_verified) PTXBENCH_TRY(judge_outputs(parts(), std::move(got), trial, watch));
     evidence.trial = std::move(trial);
     return {};
   }

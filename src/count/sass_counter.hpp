@@ -25,10 +25,12 @@ struct SassRecord {
 
 using MaybeUnavailable = std::optional<CountUnavailable>;
 
-// Used once: prepare, start, finish. Belongs to the device's thread.
+// Used once: perhaps warm_up, then prepare, start, finish. Belongs to the device's thread.
 class SassCounter {
  public:
   virtual ~SassCounter() = default;
+  // What takes long and needs no device. What goes wrong is what `prepare` returns.
+  virtual void warm_up() {}
   // Before any code is loaded: so that the counter sees the modules.
   virtual MaybeUnavailable prepare(Device& device) = 0;
   // What is launched from here on is counted. Nothing may be queued.

@@ -9,7 +9,7 @@ template <class F>
 void fields(F&& f, CountJob& v) {
   f("workload", v.workload), f("candidate", v.candidate), f("seed", v.seed), f("trial", v.trial);
   f("run_deadline_ns", v.run_deadline_ns), f("inputs", v.inputs), f("reference", v.reference);
-  f("comparator", v.comparator), f("judge", Blob{v.judge_cubin});
+  f("comparator", v.comparator), f("judge", Blob{v.judge_cubin}), f("verified", v.verified);
 }
 template <class F>
 void fields(F&& f, CountRequest& v) {
@@ -30,8 +30,8 @@ void fields(F&& f, CountUnavailable& v) {
 template <class F>
 void fields(F&& f, CountEvidence& v) {
   f("unavailable", v.unavailable), f("method", v.method), f("kernels", v.kernels);
-  f("other_functions", v.other_functions), f("trial", v.trial), f("versions", v.versions),
-      f("stages", v.stages);
+  f("other_functions", v.other_functions), f("trial", v.trial), f("as_verified", v.as_verified);
+  f("versions", v.versions), f("stages", v.stages);
 }
 
 }  // namespace wire

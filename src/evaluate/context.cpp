@@ -50,7 +50,7 @@ int ContextImpl::compile_window() const {
 std::shared_ptr<Lane> ContextImpl::job_lane() {
   const std::lock_guard lock(mutex_);
   if (job_lane_) return job_lane_;
-  auto lane = std::make_shared<Lane>(compilers_, compile_window());
+  auto lane = std::make_shared<Lane>(compilers_, measurers_, compile_window());
   measurer_.post([lane] {
     while (std::optional<Lane::Ready> ready = lane->take(nullptr)) lane->measure(std::move(*ready));
   });

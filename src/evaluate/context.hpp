@@ -48,12 +48,16 @@ class ContextImpl final : public Context {
 
   // Threads in which candidates are compiled ahead.
   ThreadGroup& compilers() { return compilers_; }
+  // Threads in which workloads are measured that may be counted beside another's verification.
+  ThreadGroup& measurers() { return measurers_; }
   // How many candidates are compiled ahead of the device at most.
   int compile_window() const;
   // Where jobs go; the first call starts the thread that measures them.
   std::shared_ptr<Lane> job_lane();
   // Whether the caller is called by one of the context's threads.
-  bool is_own_thread() const noexcept { return measurer_.is_own_thread() || compilers_.is_own_thread(); }
+  bool is_own_thread() const noexcept {
+    return measurer_.is_own_thread() || measurers_.is_own_thread() || compilers_.is_own_thread();
+  }
 
   // Every Context is one of these: only Context::create makes them.
   static ContextImpl& of(Context& context) { return static_cast<ContextImpl&>(context); }
@@ -72,6 +76,7 @@ class ContextImpl final : public Context {
   std::deque<std::pair<std::string, Modules>> modules_;  // oldest first
   std::shared_ptr<Lane> job_lane_;
   ThreadGroup compilers_;    // these go first
+  ThreadGroup measurers_{6};  // three are counted, one is verified, two wait
   ThreadGroup measurer_{1};
 };
 

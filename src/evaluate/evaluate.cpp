@@ -141,7 +141,12 @@ Result<void> check_evidence(const VerifyEvidence& evidence, const Workload& work
   return {};
 }
 
-Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+// Whether stages of other workloads may run beside those of this one: what both need fits well.
+bool wants_whole_gpu(const MemoryNeed& need, std::uint64_t workspaces, const DeviceInfo& device) {
+  return need.tensors + need.reference + workspaces > device.limits.memory_bytes / 5;  // a verification, three counts, the rest
+}
+
+VerifyJob verify_job(const Stages& stages, const Prepared& prepared) {
   const DeviceInfo& device = prepared.device;
   VerifyJob job;
   job.workload = stages.workload;
@@ -153,11 +158,25 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
   job.reference = prepared.reference;
   job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
+  job.alone = prepared.alone;
+  return job;
+}
+
+// The last of several trials is run after the timing: so many launches may have changed something.
+bool last_after_timing(const Stages& stages, const DeviceInfo& device) {
+  return stages.options.time && !device.emulated && stages.trials(device) > 1;
+}
+
+Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) {
+  const DeviceInfo& device = prepared.device;
+  VerifyJob job = verify_job(stages, prepared);
+  if (last_after_timing(stages, device)) --job.trials;
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
     job.small_sm_count = stages.options.small_sm_count;
     job.schedule_budget_ns = stages.options.schedule_budget_ns;
   }
+  job.digest = stages.count && !device.emulated && job.inputs == InputKind::random;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
@@ -165,6 +184,9 @@ Result<void> verify(const Stages& stages, const Prepared& prepared, Verdict& ver
   PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
   compose_correctness(evidence, verdict);
   verdict.output_log.insert(0, evidence.output);
+  if (job.digest && verdict.status == Status::passed)
+    for (const OutputEvidence& output : evidence.trials[0].outputs)
+      if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
     compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict);
   verdict.provenance.stages.push_back({"verify", since(start)});
@@ -221,6 +243,24 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
   return {};
 }
 
+Result<void> verify_last(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+  VerifyJob job = verify_job(stages, prepared);
+  job.first_trial = job.trials - 1;
+  job.trials = 1;
+  job.alone = true;  // and so before what has not begun
+  RequestCallbacks callbacks(stages);
+  const Clock::time_point start = Clock::now();
+  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
+                      stages.context.workers().verify(prepared.device.id, job, callbacks, stages.cancel));
+  PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
+  if (evidence.trials.empty())
+    return make_error(ErrorCode::worker, "the device worker's evidence is not whole: no trial after the timing");
+  add_trial(evidence.trials[0], "in the trial after timing", verdict);
+  verdict.output_log.insert(0, evidence.output);
+  verdict.provenance.stages.push_back({"verify_last", since(start)});
+  return {};
+}
+
 Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
   const DeviceInfo& device = prepared.device;
   CountJob job;
@@ -232,6 +272,8 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   job.reference = prepared.reference;
   job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
+  job.verified = prepared.verified;
+  job.alone = prepared.alone;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
@@ -307,6 +349,12 @@ LocalCallbacks Stages::callbacks() const {
   return {judging.inputs.get(), own != nullptr ? own->get() : nullptr, judging.own_comparator.get()};
 }
 
+bool Stages::calls_back() const {
+  return judging.inputs != nullptr || judging.own_comparator != nullptr ||
+         std::holds_alternative<std::shared_ptr<Reference>>(judging.reference) || options.before_timing ||
+         options.after_timing;
+}
+
 Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
   MemoryNeed need;
@@ -353,6 +401,7 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
     return out;
   }
   out.closed = false;
+  out.alone = wants_whole_gpu(need, compiled.workspace_bytes, *device);
   out.device = *device;
   verdict.provenance.device = device->id;
   verdict.provenance.device_name = device->name;
@@ -369,9 +418,10 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
 }
 
 Result<Verdict> measure(const Stages& stages, Prepared prepared) {
-  if (prepared.closed) return std::move(prepared.verdict);
   Verdict verdict = std::move(prepared.verdict);
-  if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count();  // started meanwhile
+  if (prepared.closed) return verdict;
+  // Started meanwhile, and ready before anything is timed.
+  if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count(prepared.device.id);
   PTXBENCH_TRY(verify(stages, prepared, verdict));
   if (prepared.device.emulated) {
     // Verification has counted; nothing here measures time.
@@ -383,7 +433,10 @@ Result<Verdict> measure(const Stages& stages, Prepared prepared) {
     close_blocks(stages, verdict, "the candidate did not pass verification");
     return verdict;
   }
-  if (verdict.status == Status::passed && stages.options.time) PTXBENCH_TRY(time(stages, prepared, verdict));
+  if (verdict.status == Status::passed && stages.options.time) {
+    PTXBENCH_TRY(time(stages, prepared, verdict));
+    if (verdict.status == Status::passed && last_after_timing(stages, prepared.device)) PTXBENCH_TRY(verify_last(stages, prepared, verdict));
+  }
   if (verdict.status == Status::passed && stages.count) PTXBENCH_TRY(count(stages, prepared, verdict));
   close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
                                                                                      : "the candidate failed in a timed run");

@@ -29,6 +29,7 @@ struct Stages {
   Result<ReferenceSpec> reference() const;
   Result<BaselineSpec> baseline() const;
   LocalCallbacks callbacks() const;
+  bool calls_back() const;  // whether a host's code may be called, hooks included
 };
 
 // A candidate, compiled and checked, with what its measurement needs.
@@ -40,6 +41,8 @@ struct Prepared {
   ReferenceSpec reference;
   std::optional<BaselineSpec> baseline;  // nothing: made when it is needed
   std::vector<std::uint8_t> judge_cubin;
+  bool alone = false;                  // it needs so much memory that nothing may run beside it
+  std::vector<OutputDigest> verified;  // of the trial that is counted again
 };
 
 // `ahead`: everything that has to be compiled is compiled now, also what only a candidate that passes needs.

@@ -12,7 +12,7 @@ namespace {
 Result<std::vector<Result<Evaluation>>> run_many(ContextImpl& context,
                                                  std::span<const EvaluateRequest> requests,
                                                  const CancelToken& cancel) {
-  const auto lane = std::make_shared<Lane>(context.compilers(), context.compile_window());
+  const auto lane = std::make_shared<Lane>(context.compilers(), context.measurers(), context.compile_window());
   std::vector<Result<std::shared_ptr<RunningRequest>>> running;
   running.reserve(requests.size());
   std::vector<Result<Evaluation>> results;

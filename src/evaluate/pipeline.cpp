@@ -34,6 +34,10 @@ Result<std::shared_ptr<RunningRequest>> RunningRequest::begin(ContextImpl& conte
   request->remaining_ = request->count_;
   request->seed_ = begun.seed;
   request->judging_ = std::move(begun.judging);
+  for (std::size_t unit = 0; unit < request->count_; ++unit) {
+    const Stages stages = request->stages(unit);
+    request->beside_.push_back(stages.count && !stages.calls_back());
+  }
   return request;
 }
 
@@ -239,6 +243,17 @@ std::optional<Lane::Ready> Lane::take(const CancelToken* cancel) {
 }
 
 void Lane::measure(Ready ready) noexcept {
+  if (!ready.request->may_run_beside(ready.unit)) return measure_here(ready);
+  const auto shared = std::make_shared<Ready>(std::move(ready));
+  const Result<void> posted = guarded([&]() -> Result<void> {
+    // A cancelled request finishes before its task has begun.
+    measurers_.post([lane = shared_from_this(), shared] { lane->measure_here(*shared); });
+    return {};
+  });
+  if (!posted) measure_here(*shared);
+}
+
+void Lane::measure_here(Ready& ready) noexcept {
   // After this the context may be gone.
   ready.request->measure(ready.unit, std::move(*ready.prepared), [this] {
     release();

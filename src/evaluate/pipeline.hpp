@@ -1,5 +1,5 @@
 // Many requests on one device: their workloads are compiled ahead, in parallel and a bounded number of them,
-// and measured one after another by whoever takes them from the lane.
+// and measured by whoever takes them from the lane, or by a few threads as their turns on the device come.
 #pragma once
 
 #include "core/subprocess.hpp"
@@ -33,6 +33,9 @@ class RunningRequest {
   std::optional<Prepared> prepare(std::size_t unit) noexcept;
   // `done` is called after the workload has been judged, and before the request may finish with it.
   void measure(std::size_t unit, Prepared prepared, const std::function<void()>& done) noexcept;
+  // Whether the workload may be measured on any thread, while others are: it is counted, which goes on beside another's verification,
+  // and no code of the host's is called.
+  bool may_run_beside(std::size_t unit) const noexcept { return beside_[unit]; }
 
   // Ends it with `error` once nothing of it is being worked on.
   void fail(Error error) noexcept;
@@ -66,6 +69,8 @@ class RunningRequest {
   std::uint64_t seed_ = 0;
   Judging judging_;
 
+  std::vector<bool> beside_;  // by unit; as it was when the request began
+
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   Evaluation evaluation_;
@@ -79,9 +84,9 @@ class RunningRequest {
 // Where workloads wait between their halves. Thread-safe.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
-  // At most `window` workloads are being compiled or wait for the device. `compilers` lives as long as
-  // anybody adds or takes.
-  Lane(ThreadGroup& compilers, int window) : compilers_(compilers), window_(window) {}
+  // At most `window` workloads are being compiled or wait for the device. The threads live as long as anybody adds or takes.
+  Lane(ThreadGroup& compilers, ThreadGroup& measurers, int window)
+      : compilers_(compilers), measurers_(measurers), window_(window) {}
 
   void add(std::shared_ptr<RunningRequest> request);
   struct Ready {
@@ -92,7 +97,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // Waits for one whose first half is done. Nothing after `stop`, or, where `cancel` is given, once that is
   // triggered or nothing is under way.
   std::optional<Ready> take(const CancelToken* cancel);
-  // The second half, on this thread.
+  // The second half, on this thread, or on one of the measurers where it may run beside others.
   void measure(Ready ready) noexcept;
   void stop() noexcept;
 
@@ -101,11 +106,13 @@ class Lane : public std::enable_shared_from_this<Lane> {
     std::shared_ptr<RunningRequest> request;
     std::size_t unit = 0;
   };
+  void measure_here(Ready& ready) noexcept;
   void compile_more() noexcept;
   void compile_one(const Waiting& waiting) noexcept;
   void release() noexcept;
 
   ThreadGroup& compilers_;
+  ThreadGroup& measurers_;
   const int window_;
   std::mutex mutex_;
   std::condition_variable changed_;

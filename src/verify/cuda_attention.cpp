@@ -29,7 +29,8 @@ class CudaAttention {
         shape_(shape),
         size_(spec.model ? sizeof(float) : sizeof(double)),
         type_(static_cast<u32>(spec.input)),
-        scale_(1 / std::sqrt(static_cast<double>(shape.head_dim))) {}
+        root_(1 / std::sqrt(static_cast<double>(shape.head_dim))),
+        scale_(spec.score_scale.value_or(root_)) {}
 
   Result<void> forward(const AttentionTensors& t) {
     PTXBENCH_TRY(take_scratch(1));
@@ -64,7 +65,7 @@ class CudaAttention {
           PTXBENCH_TRY(scores(which, heads, t.q, t.k, 0, false, scale_));
           PTXBENCH_TRY(scores(which, heads, t.d_o, t.v, 1, false, 1));
           PTXBENCH_TRY(gradient(which, heads, lse, dots.address(), false));
-          return weighted(which, heads, 1, t.k, 0, t.dq, false, scale_);
+          return weighted(which, heads, 1, t.k, 0, t.dq, false, root_);
         }));
     // Rows are keys: dV = P^T dO, dK = dS^T Q / sqrt(D).
     PTXBENCH_TRY(
@@ -73,7 +74,7 @@ class CudaAttention {
           PTXBENCH_TRY(scores(which, heads, t.v, t.d_o, 1, true, 1));
           PTXBENCH_TRY(gradient(which, heads, lse, dots.address(), true));
           PTXBENCH_TRY(weighted(which, heads, 0, t.d_o, 0, t.dv, true, 1));
-          return weighted(which, heads, 1, t.q, 0, t.dk, true, scale_);
+          return weighted(which, heads, 1, t.q, 0, t.dk, true, root_);
         }));
     return settle(device_, "the reference");
   }
@@ -123,23 +124,23 @@ class CudaAttention {
                       double scale) {
     return run("scores", {tiles(shape_.sequence), tiles(which.rows), heads},
                judge::ScoresArgs{which, a, b, matrix(to), shape_.sequence, shape_.head_dim, type_,
-                                 spec_.causal, by_key, scale});
+                                 spec_.mask(), by_key, scale});
   }
   Result<void> softmax(const AttentionRows& which, u32 heads, u64 lse, u32 lse_type) {
     return run("softmax", {grid_of(u64{heads} * which.rows * 32), 1, 1},
                judge::SoftmaxArgs{which, matrix(0), sums_.address(), lse, shape_.sequence, type_, lse_type,
-                                  spec_.causal, heads});
+                                  spec_.mask(), heads});
   }
   Result<void> gradient(const AttentionRows& which, u32 heads, u64 lse, u64 dots, bool by_key) {
     return run("gradient", {grid_of(u64{heads} * which.rows * shape_.sequence), 1, 1},
                judge::GradientArgs{which, matrix(0), matrix(1), lse, dots, shape_.sequence, type_,
-                                   spec_.causal, by_key, heads, 0});
+                                   spec_.mask(), by_key, heads, 0});
   }
   Result<void> weighted(const AttentionRows& which, u32 heads, u64 weights, u64 b, u64 sums, u64 out,
                         bool by_key, double scale) {
     return run("weighted", {tiles(shape_.head_dim), tiles(which.rows), heads},
                judge::WeightedArgs{which, matrix(weights), b, sums, out, shape_.sequence, shape_.head_dim,
-                                   type_, static_cast<u32>(spec_.output), spec_.causal, by_key, scale});
+                                   type_, static_cast<u32>(spec_.output), spec_.mask(), by_key, scale});
   }
 
   u32 grid_of(u64 threads) const {
@@ -160,7 +161,7 @@ class CudaAttention {
   const AttentionShape& shape_;
   const u64 size_;  // of the arithmetic's type
   const u32 type_;
-  const double scale_;
+  const double root_, scale_;  // 1 / sqrt(D); what scores are multiplied by
   OwnedBuffer scratch_, sums_;
   u64 matrix_bytes_ = 0, rows_at_once_ = 0;
 };

@@ -89,15 +89,29 @@ class CudaJudge final : public JudgeOps {
                   judge::FlushArgs{0, bytes / 4, 0, 0x7fc0ffeeu, 0}, bytes);
   }
 
-  Result<bool> disturb(std::uint64_t seed) override {
+  Result<bool> disturb(std::uint64_t seed, const CtaShape& shape) override {
+    constexpr std::int64_t kMostPerSm = 16, kWarp = 32;
     const DeviceLimits& limits = device_.info().limits;
+    const auto per_sm = [](std::int64_t there, std::uint64_t needed) {
+      return std::min<std::uint64_t>(static_cast<std::uint64_t>(std::max<std::int64_t>(there, 0)) / std::max<std::uint64_t>(needed, 1),
+                                     kMostPerSm);
+    };
+    const std::int64_t shared = limits.smem_optin_bytes + limits.smem_reserved_bytes;
+    // So many neighbours fill an SM, each as large as one of those CTAs, or larger.
+    const auto count = static_cast<std::int64_t>(std::max<std::uint64_t>(
+        1, std::min(per_sm(limits.max_threads_per_sm, shape.threads),
+                    per_sm(shared, shape.shared_bytes + static_cast<std::uint64_t>(limits.smem_reserved_bytes)))));
+    const std::int64_t sms = std::max<std::int64_t>(limits.sm_count, 1), threads = limits.max_threads_per_sm / count;
     const judge::NeighbourArgs args{seed, 300'000};
     DeviceLaunch launch;
     launch.module = module_;
     launch.symbol = "ptxbench_neighbour";
-    launch.grid = {static_cast<std::uint32_t>(std::max<std::int64_t>(limits.sm_count, 1)), 1, 1};
-    launch.block = {32, 1, 1};
-    launch.dynamic_shared_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.smem_optin_bytes, 0));
+    launch.grid = {static_cast<std::uint32_t>(sms * count), 1, 1};
+    launch.block = {static_cast<std::uint32_t>(
+                        std::clamp(threads / kWarp * kWarp, kWarp, std::max<std::int64_t>(limits.max_threads_per_cta, kWarp))),
+                    1, 1};
+    launch.dynamic_shared_bytes =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(shared / count - limits.smem_reserved_bytes, 0)) / 1024 * 1024;
     launch.parameters = {reinterpret_cast<const std::uint8_t*>(&args), sizeof args};
     launch.beside = true;
     PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device_.launch(launch));
@@ -111,6 +125,14 @@ class CudaJudge final : public JudgeOps {
   }
   Result<judge::Mismatch> compare(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) override {
     return find("ptxbench_compare", bytes / 8 + 8, judge::CompareArgs{a, b, bytes, results_.address});
+  }
+  Result<judge::Digest> digest(std::uint64_t address, std::uint64_t bytes, std::uint64_t key) override {
+    judge::Digest digest{0, 0};
+    if (bytes == 0) return digest;
+    PTXBENCH_TRY(device_.fill(results_.address, 0, 8, 2));
+    PTXBENCH_TRY(launch("ptxbench_digest", spread(bytes / 8 + 1), judge::DigestArgs{address, bytes, key, results_.address}));
+    PTXBENCH_TRY(fetch(results_.address, &digest, sizeof digest));
+    return digest;
   }
   Result<std::uint64_t> count_poison(std::uint64_t address, int element_bytes, std::uint64_t elements,
                                      std::uint8_t byte) override {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <span>
 
 namespace ptxbench {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr double kExplains = 0.9;      // of the wrong elements, to be named
 constexpr double kMostChance = 0.3;    // of places that agree by chance, for a hypothesis about places to mean anything
 constexpr std::size_t kSamples = 512;  // wrong elements that hypotheses are tried on
+constexpr std::size_t kSamplesOfAlternatives = 4096, kLeastOfAlternatives = 8;
 constexpr int kNear = 16;              // rows and columns around a place
 constexpr std::size_t kMostShifts = 4;
 constexpr std::uint64_t kSide = 64;  // tiles of a map
@@ -40,40 +42,33 @@ class Recogniser {
  public:
   explicit Recogniser(const DiagnosisInput& input) : in_(input) {
     const std::uint64_t n = in_.shape.elements();
-    std::vector<std::uint64_t> wrong;
     for (std::uint64_t i = 0; i < n; ++i)
-      if (!allowed(in_.got[i], in_.expected[i])) wrong.push_back(i);
-    wrong_ = wrong.size();
-    if (wrong.empty()) return;
+      if (!allowed(in_.got[i], in_.expected[i])) wrong_.push_back(i);
+    if (wrong_.empty()) return;
     first_row_ = rows() * in_.shape.matrices;
     first_column_ = in_.shape.columns;
-    for (const std::uint64_t i : wrong) {
+    for (const std::uint64_t i : wrong_) {
       first_row_ = std::min(first_row_, i / in_.shape.columns);
       last_row_ = std::max(last_row_, i / in_.shape.columns);
       first_column_ = std::min(first_column_, i % in_.shape.columns);
       last_column_ = std::max(last_column_, i % in_.shape.columns);
     }
-    // Spread over all of them, and not in step with any tile.
-    const std::size_t samples = std::min(kSamples, wrong.size());
     std::uint64_t state = 0x9e3779b97f4a7c15ull;
-    for (std::size_t s = 0; s < samples; ++s) {
-      state = state * 6364136223846793005ull + 1442695040888963407ull;
-      const std::size_t from = wrong.size() * s / samples, to = wrong.size() * (s + 1) / samples;
-      sample_.push_back(wrong[from + (state >> 33) % std::max<std::size_t>(1, to - from)]);
-    }
+    sample_ = spread(wrong_, kSamples, state);
     std::size_t by_chance = 0;
     for (const std::uint64_t i : sample_) {
       state = state * 6364136223846793005ull + 1442695040888963407ull;
       by_chance += agrees(i, in_.expected[(state >> 20) % n]) ? 1 : 0;
     }
-    chance_ = static_cast<double>(by_chance) / static_cast<double>(samples);
+    chance_ = static_cast<double>(by_chance) / static_cast<double>(sample_.size());
   }
 
   std::vector<Finding> findings() const {
     std::vector<Finding> found;
-    if (wrong_ == 0) return found;
+    if (wrong_.empty()) return found;
     // The simplest that explains enough.
     std::optional<Hypothesis> h = constant();
+    if (!h) h = alternative();  // strict, where a factor that many a mistake comes near to is not
     if (!h) h = scaled();
     if (!h) h = offset();
     if (chance_ <= kMostChance) {
@@ -97,6 +92,18 @@ class Recogniser {
   }
 
  private:
+  // At most @p most, spread over all of them, and not in step with any tile.
+  static std::vector<std::uint64_t> spread(std::span<const std::uint64_t> all, std::size_t most, std::uint64_t& state) {
+    std::vector<std::uint64_t> sample;
+    const std::size_t samples = std::min(most, all.size());
+    for (std::size_t s = 0; s < samples; ++s) {
+      state = state * 6364136223846793005ull + 1442695040888963407ull;
+      const std::size_t from = all.size() * s / samples, to = all.size() * (s + 1) / samples;
+      sample.push_back(all[from + (state >> 33) % std::max<std::size_t>(1, to - from)]);
+    }
+    return sample;
+  }
+
   std::uint64_t rows() const { return in_.shape.rows; }
   std::uint64_t columns() const { return in_.shape.columns; }
   Place place(std::uint64_t i) const {
@@ -186,6 +193,35 @@ class Recogniser {
     const double explains = share([&](std::uint64_t i) { return agrees(i, in_.expected[i] + d); });
     if (explains < kExplains || std::abs(d) <= 2 * in_.allowed.atol) return {};
     return Hypothesis{"offset", "each is off by " + number_text(d), explains};
+  }
+
+  // A mistake whose values were computed. What stands there is one rounding or two from them, and is much nearer to them than
+  // to what is expected: where the mistake changes little, an error of another kind would else pass for it.
+  std::optional<Hypothesis> alternative() const {
+    constexpr double kRoundings = 4, kNearer = 0.25;
+    const Alternative* best = nullptr;
+    double most = 0;
+    std::uint64_t state = 1;
+    for (const Alternative& a : in_.alternatives) {
+      const auto from = std::lower_bound(wrong_.begin(), wrong_.end(), a.first),
+                 to = std::lower_bound(from, wrong_.end(), a.first + a.values.size());
+      std::size_t numbers = 0, explained = 0;
+      const std::vector<std::uint64_t> looked = spread({from, to}, kSamplesOfAlternatives, state);
+      for (const std::uint64_t i : looked) {
+        const double value = a.values[i - a.first], off = std::abs(in_.got[i] - value);
+        if (!std::isfinite(value)) continue;
+        ++numbers;
+        explained += off <= kNearer * std::abs(in_.got[i] - in_.expected[i]) &&
+                             off <= std::abs(in_.allowed.atol) + kRoundings * in_.rounding * std::abs(value)
+                         ? 1
+                         : 0;
+      }
+      if (numbers < kLeastOfAlternatives || 2 * numbers < looked.size()) continue;
+      const double explains = static_cast<double>(explained) / static_cast<double>(numbers);
+      if (explains > most) most = explains, best = &a;
+    }
+    if (best == nullptr || most < kExplains) return {};
+    return Hypothesis{best->pattern, best->message, most};
   }
 
   std::optional<Hypothesis> transposed() const {
@@ -397,7 +433,7 @@ class Recogniser {
     if (some_columns)
       text += std::string(text.empty() ? "" : " and ") + "columns " + std::to_string(first_column_) + " to " +
               std::to_string(last_column_) + (last_column_ + 1 == columns() ? " (the last)" : "");
-    const double density = static_cast<double>(wrong_) / static_cast<double>(high * wide);
+    const double density = static_cast<double>(wrong_.size()) / static_cast<double>(high * wide);
     json::Writer w;
     w.begin_object().field("output", in_.output);
     w.field("first_row", base + first_row_).field("last_row", base + last_row_);
@@ -409,8 +445,7 @@ class Recogniser {
   }
 
   const DiagnosisInput& in_;
-  std::vector<std::uint64_t> sample_;
-  std::uint64_t wrong_ = 0;
+  std::vector<std::uint64_t> wrong_, sample_;  // all of them, and some
   std::uint64_t first_row_ = 0, last_row_ = 0, first_column_ = 0, last_column_ = 0;  // of wrong ones; rows of all matrices count on
   double chance_ = 0;
 };

@@ -32,14 +32,23 @@ struct Allowed {
 using PartialProduct =
     std::function<double(std::uint64_t row, std::uint64_t column, std::uint64_t from_a, std::uint64_t from_b, std::uint64_t count)>;
 
+// What would stand there, had a certain mistake been made, of elements from `first` on. Values that are no numbers say nothing.
+struct Alternative {
+  std::string pattern, message;
+  std::uint64_t first = 0;
+  std::span<const float> values;
+};
+
 struct DiagnosisInput {
   std::string output;
   MatrixStack shape;                      // of what is here: whole matrices, or the first rows of one
   std::uint64_t first_matrix = 0, first_row = 0;  // where they lie in the output
   std::span<const double> got, expected;  // shape.elements() each
   Allowed allowed;
+  double rounding = 0x1p-8;               // of the output's type, relative
   std::uint64_t k = 0;                    // of a GEMM, with
   PartialProduct partial;                 // rows and columns of this part
+  std::vector<Alternative> alternatives;  // of operations whose mistakes must be computed, the simplest first
 };
 
 // Notes for a verdict, at most one of each code: "wrong_pattern" (the mistake that explains most, with how much it explains).

@@ -1,8 +1,11 @@
 // Looks closer at the wrong outputs of a trial: fetches a part of them and asks diagnose.hpp what it shows.
+#include "core/json.hpp"
 #include "verify/diagnose.hpp"
+#include "verify/diagnose_attention.hpp"
 #include "verify/trial.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace ptxbench {
@@ -15,7 +18,8 @@ class Operands {
  public:
   Operands(Device& device, std::uint64_t a, std::uint64_t b, DType dtype, std::uint64_t k)
       : device_(device), address_{a, b}, dtype_(dtype), k_(k) {}
-  double partial(std::uint64_t row, std::uint64_t column, std::uint64_t from_a, std::uint64_t from_b, std::uint64_t count) {
+  double partial(std::uint64_t row, std::uint64_t column, std::uint64_t from_a, std::uint64_t from_b,
+                 std::uint64_t count) {
     const std::vector<double>&a = line(0, row), &b = line(1, column);
     double sum = 0;
     for (std::uint64_t i = 0; i < count; ++i) sum += a[from_a + i] * b[from_b + i];
@@ -43,7 +47,16 @@ class Operands {
   Result<void> status_;
 };
 
-// The elements that are looked at: whole matrices from that of the first wrong element on, or the rows of one from it on.
+Finding patterns_not_tried(const std::string& output, const std::string& why) {
+  json::Writer w;
+  w.begin_object().field("output", output).field("reason", why).end_object();
+  return {"patterns_not_tried", Severity::note,
+          "output " + output + ": not all usual mistakes of an attention were looked for: " + why,
+          std::move(w).str()};
+}
+
+// The elements that are looked at: whole matrices from that of the first wrong element on, or the rows of one
+// from it on.
 struct Part {
   MatrixStack shape;
   std::uint64_t matrix = 0, row = 0;
@@ -66,6 +79,7 @@ Part part_of(const MatrixStack& whole, std::uint64_t first_wrong) {
 Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, const OutputValues& expected,
                               std::vector<OutputEvidence>& outputs) {
   const std::optional<GemmPattern> gemm = match_gemm(*parts.workload.definition);
+  PTXBENCH_TRY_ASSIGN(std::optional<AttentionMistakes> mistakes, AttentionMistakes::compute(parts, outputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     OutputEvidence& evidence = outputs[i];
     if (!evidence.first_wrong || evidence.comparator == ComparatorKind::callback) continue;
@@ -79,15 +93,18 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
     const TileGrid grid = tile_grid(whole);
     PTXBENCH_TRY_ASSIGN(const auto wrong,
                         parts.judge.wrong_tiles(grid, {got.buffers[i].address, layout.dtype},
-                                                {expected.buffers[i].address, expected.dtypes[i]}, allowed.atol, allowed.rtol));
+                                                {expected.buffers[i].address, expected.dtypes[i]},
+                                                allowed.atol, allowed.rtol));
     evidence.diagnosis.push_back(describe_tiles(layout.name, grid, wrong));
 
     const Part part = part_of(whole, *evidence.first_wrong);
-    const std::uint64_t first = (part.matrix * whole.rows + part.row) * whole.columns, elements = part.shape.elements();
+    const std::uint64_t first = (part.matrix * whole.rows + part.row) * whole.columns,
+                        elements = part.shape.elements();
     PTXBENCH_TRY_ASSIGN(const std::vector<double> have,
                         read_elements(parts.device, {got.buffers[i].address, layout.dtype}, first, elements));
-    PTXBENCH_TRY_ASSIGN(const std::vector<double> want,
-                        read_elements(parts.device, {expected.buffers[i].address, expected.dtypes[i]}, first, elements));
+    PTXBENCH_TRY_ASSIGN(
+        const std::vector<double> want,
+        read_elements(parts.device, {expected.buffers[i].address, expected.dtypes[i]}, first, elements));
     DiagnosisInput input;
     input.output = layout.name;
     input.shape = part.shape;
@@ -96,18 +113,28 @@ Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, 
     input.got = have;
     input.expected = want;
     input.allowed = allowed;
+    input.rounding = std::ldexp(
+        1.0, -1 - static_cast<int>(judge::float_format(static_cast<judge::u32>(layout.dtype)).mantissa));
     std::optional<Operands> operands;
     if (gemm && parts.layouts.inputs[gemm->a].shape.size() == 2) {
       input.k = static_cast<std::uint64_t>(parts.layouts.inputs[gemm->a].shape[1]);
       operands.emplace(parts.device, parts.buffers.inputs[gemm->a].buffer().address,
                        parts.buffers.inputs[gemm->b].buffer().address, gemm->input, input.k);
-      input.partial = [&operands, row0 = part.row](std::uint64_t row, std::uint64_t column, std::uint64_t from_a,
-                                                   std::uint64_t from_b, std::uint64_t count) {
+      input.partial = [&operands, row0 = part.row](std::uint64_t row, std::uint64_t column,
+                                                   std::uint64_t from_a, std::uint64_t from_b,
+                                                   std::uint64_t count) {
         return operands->partial(row0 + row, column, from_a, from_b, count);
       };
     }
+    if (mistakes) {
+      PTXBENCH_TRY_ASSIGN(input.alternatives, mistakes->of(i, first, elements));
+    }
     std::vector<Finding> recognised = recognise(input);
     if (operands) PTXBENCH_TRY(operands->status());
+    const bool named = std::any_of(recognised.begin(), recognised.end(),
+                                   [](const Finding& f) { return f.code == "wrong_pattern"; });
+    if (mistakes && mistakes->left_out() && !named)
+      evidence.diagnosis.push_back(patterns_not_tried(layout.name, *mistakes->left_out()));
     for (Finding& finding : recognised) evidence.diagnosis.push_back(std::move(finding));
     evidence.diagnosis.push_back(describe_worst(input, layout.shape));
   }

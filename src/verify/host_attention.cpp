@@ -98,7 +98,9 @@ class Attention {
         at_(at),
         type_(static_cast<u32>(spec.input)),
         rows_(at.rows != nullptr ? spec.rows_of_head : shape.sequence),
-        scale_(static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_dim)))) {}
+        mask_(spec.mask()),
+        root_(static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_dim)))),
+        scale_(spec.score_scale ? static_cast<T>(*spec.score_scale) : root_) {}
 
   void forward() {
     for (u64 head = 0; head < s_.all_heads(); ++head) {
@@ -106,7 +108,7 @@ class Attention {
                       k = transposed(head_of<T>(at_.k, type_, s_, head)),
                       v = head_of<T>(at_.v, type_, s_, head);
       each_row(rows_, [&](u64 r, std::vector<T>& p, std::vector<T>&, std::vector<T>& out) {
-        const u64 row = row_of(head, r), visible = spec_.causal ? row + 1 : s_.sequence,
+        const u64 row = row_of(head, r), visible = keys_seen(row),
                   to = head * rows_ + r;
         T sum;
         const double lse = softmax(q.row(row), k, visible, p, sum);
@@ -141,28 +143,29 @@ class Attention {
       } else {
         each_row(s_.sequence, [&](u64 i, std::vector<T>& p, std::vector<T>&, std::vector<T>&) {
           T sum;
-          lse[i] = static_cast<T>(softmax(q.row(i), k_t, spec_.causal ? i + 1 : s_.sequence, p, sum));
+          lse[i] = static_cast<T>(softmax(q.row(i), k_t, keys_seen(i), p, sum));
         });
       }
       // Of queries, then of keys.
       each_row(rows_, [&](u64 r, std::vector<T>& p, std::vector<T>& ds, std::vector<T>& out) {
-        const u64 i = row_of(head, r), visible = spec_.causal ? i + 1 : s_.sequence;
+        const u64 i = row_of(head, r), visible = keys_seen(i);
         gradients(q.row(i), k_t, d_o.row(i), v_t, &lse[i], &dots[i], 0, p, ds);
         row_times_matrix(ds.data(), k.v.data(), visible, s_.head_dim, out.data());
-        put(at_.dq, head * rows_ + r, out, scale_);
+        put(at_.dq, head * rows_ + r, out, root_);
       });
       each_row(rows_, [&](u64 r, std::vector<T>& p, std::vector<T>& ds, std::vector<T>& out) {
-        const u64 j = row_of(head, r), first = spec_.causal ? j : 0, visible = s_.sequence - first;
+        const u64 j = row_of(head, r), first = judge::first_to_see(mask_, static_cast<u32>(j)), visible = s_.sequence - first;
         gradients(k.row(j), q_t, v.row(j), d_o_t, lse.data(), dots.data(), 1, p, ds);
         row_times_matrix(p.data() + first, d_o.row(first), visible, s_.head_dim, out.data());
         put(at_.dv, head * rows_ + r, out, T(1));
         row_times_matrix(ds.data() + first, q.row(first), visible, s_.head_dim, out.data());
-        put(at_.dk, head * rows_ + r, out, scale_);
+        put(at_.dk, head * rows_ + r, out, root_);
       });
     }
   }
 
  private:
+  u64 keys_seen(u64 query) const { return judge::keys_seen(mask_, static_cast<u32>(query), s_.sequence); }
   u64 row_of(u64 head, u64 r) const { return at_.rows != nullptr ? at_.rows[head * rows_ + r] : r; }
 
   // Calls f(row, p, ds, out) with memory of a thread's own.
@@ -211,7 +214,8 @@ class Attention {
   const HostAttention& at_;
   const u32 type_;
   const u64 rows_;
-  const T scale_;
+  const u32 mask_;
+  const T root_, scale_;  // 1 / sqrt(D); what scores are multiplied by
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class HostJudge final : public JudgeOps {
   Result<void> read_through(std::uint64_t, std::uint64_t) override { return {}; }  // nor to fill,
   Result<void> wipe_shared() override { return {}; }  // no shared memory that outlives a launch
 
-  Result<bool> disturb(std::uint64_t) override { return false; }
+  Result<bool> disturb(std::uint64_t, const CtaShape&) override { return false; }
 
   Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) override {
     judge::Mismatch found{0, ~0ull};
@@ -76,6 +76,16 @@ class HostJudge final : public JudgeOps {
     return scan(bytes, a, [&](const void* at, u64 i) {
       return static_cast<const judge::u8*>(at)[i] != static_cast<const judge::u8*>(other)[i];
     });
+  }
+  Result<judge::Digest> digest(std::uint64_t address, std::uint64_t bytes, std::uint64_t key) override {
+    judge::Digest digest{0, 0};
+    if (bytes == 0) return digest;
+    PTXBENCH_TRY(settle());
+    PTXBENCH_TRY_ASSIGN(const void* const at, view(address));
+    const u64 words = bytes / 8;
+    for (u64 i = 0; i < words; ++i) judge::add_word(digest, key, i, static_cast<const u64*>(at)[i]);
+    if (bytes % 8 != 0) judge::add_word(digest, key, words, judge::last_word(static_cast<const judge::u8*>(at), bytes));
+    return digest;
   }
   Result<std::uint64_t> count_poison(std::uint64_t address, int element_bytes, std::uint64_t elements,
                                      std::uint8_t byte) override {

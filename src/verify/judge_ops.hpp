@@ -3,6 +3,7 @@
 #pragma once
 
 #include "verify/diagnose.hpp"
+#include "verify/judge/attention.h"
 #include "verify/judge/judge.h"
 #include "verify/native.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +42,10 @@ struct AttentionTensors {
 // written.
 struct AttentionSpec {
   bool causal = false;
+  // Mistakes that a diagnosis computes under: a causal mask that is one off (-1 or 1: query i sees keys 0 .. i + offset), and
+  // scores multiplied by something else than 1 / sqrt(D), the default. Gradients are multiplied by 1 / sqrt(D) all the same.
+  int mask_offset = 0;
+  std::optional<double> score_scale;
   DType input = DType::bfloat16;
   bool model = false;             // else the reference
   DType output = DType::float32;  // of o, dq, dk, dv
@@ -47,6 +53,10 @@ struct AttentionSpec {
   std::uint64_t rows =
       0;  // u32 [heads, rows_of_head] at a device address, ascending: outputs are packed; 0: all
   std::uint32_t rows_of_head = 0;
+
+  judge::u32 mask() const {
+    return causal ? static_cast<judge::u32>(static_cast<int>(judge::kCausalMask) + mask_offset) : judge::kNoMask;
+  }
 };
 
 // Where the backward pass has what the forward pass computed, and what its inputs' gradients follow from.
@@ -76,15 +86,21 @@ class JudgeOps {
   // Reads memory, so that the L2 holds the end of it; 16-byte aligned.
   virtual Result<void> read_through(std::uint64_t address, std::uint64_t bytes) = 0;
   virtual Result<void> wipe_shared() = 0;
-  // Something else that runs beside what is queued next, and takes SMs from it for up to a third of a millisecond, each for a
-  // time by the seed: CTAs begin late, in another order, beside fewer others. False where nothing can run beside.
-  virtual Result<bool> disturb(std::uint64_t seed) = 0;
+  // Something else that runs beside what is queued next and takes the room of its CTAs (of such a @p shape) for up to a third of
+  // a millisecond: there is room for one, later for two, for four, until all is free. However small a grid is, its CTAs begin at
+  // different times, in another order, beside few others; by the seed. False where nothing can run beside.
+  struct CtaShape {
+    std::uint64_t threads = 1, shared_bytes = 0;
+  };
+  virtual Result<bool> disturb(std::uint64_t seed, const CtaShape& shape) = 0;
 
   // --- these wait for what is queued ---
   // Units (elements; bytes for 4-bit types) that differ from the draw.
   virtual Result<judge::Mismatch> check_draw(const judge::DrawSpec& spec, std::uint64_t address) = 0;
   // Bytes that differ.
   virtual Result<judge::Mismatch> compare(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) = 0;
+  // Of memory at a multiple of 8.
+  virtual Result<judge::Digest> digest(std::uint64_t address, std::uint64_t bytes, std::uint64_t key) = 0;
   // Elements of `element_bytes` (1, 2, 4 or 8) all of whose bytes are `byte`.
   virtual Result<std::uint64_t> count_poison(std::uint64_t address, int element_bytes, std::uint64_t elements,
                                              std::uint8_t byte) = 0;

@@ -13,8 +13,7 @@ Result<void> arm_trial(const TrialParts& parts, std::uint8_t poison, bool placed
   return settle(parts.device, "making the inputs");
 }
 
-Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first,
-                         std::optional<JudgedOutputs>* keep, bool diagnose) {
+Result<OutputValues> take_outputs(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch) {
   PTXBENCH_TRY_ASSIGN(OutputValues got, OutputValues::take(parts.device, parts.layouts, parts.buffers));
   PTXBENCH_TRY(settle(parts.device, "taking the outputs"));
   PTXBENCH_TRY(parts.inputs.check(parts.judge, parts.device, parts.layouts, parts.buffers, trial.violations));
@@ -23,6 +22,20 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   PTXBENCH_TRY(check_workspaces(parts.device, parts.runner, parts.plan.plan, trial.violations));
   if (clobbered) PTXBENCH_TRY(parts.inputs.place(parts.judge, parts.device, parts.buffers));
   watch.lap("compare");
+  return got;
+}
+
+Result<std::vector<OutputDigest>> digest_outputs(JudgeOps& judge, const OutputValues& got, std::uint64_t trial_seed) {
+  std::vector<OutputDigest> digests;
+  for (const DeviceBuffer& buffer : got.buffers) {
+    PTXBENCH_TRY_ASSIGN(const judge::Digest digest, judge.digest(buffer.address, buffer.bytes, trial_seed + digests.size()));
+    digests.push_back({digest.low, digest.high});
+  }
+  return digests;
+}
+
+Result<void> judge_outputs(const TrialParts& parts, OutputValues got, TrialEvidence& trial, Stopwatch& watch,
+                           const JudgedOutputs* first, std::optional<JudgedOutputs>* keep, bool diagnose) {
   OutputValues computed;
   if (first == nullptr) {
     PTXBENCH_TRY_ASSIGN(computed, parts.expected.compute(parts.judge, &parts.callbacks, parts.buffers, trial.seed));
@@ -38,6 +51,10 @@ Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatc
   PTXBENCH_TRY_ASSIGN(trial.outputs,
                       compare_outputs(parts.judge, parts.device, parts.workload, parts.layouts, parts.comparator, got,
                                       expected, trial.poison, &parts.callbacks));
+  if (parts.digest) {
+    PTXBENCH_TRY_ASSIGN(const std::vector<OutputDigest> digests, digest_outputs(parts.judge, got, trial.seed));
+    for (std::size_t i = 0; i < trial.outputs.size(); ++i) trial.outputs[i].digest = digests[i];
+  }
   if (diagnose && !all_right(trial.outputs)) PTXBENCH_TRY(diagnose_outputs(parts, got, expected, trial.outputs));
   watch.lap("compare");
   if (keep != nullptr && first == nullptr) keep->emplace(JudgedOutputs{std::move(got), std::move(computed)});

@@ -25,6 +25,7 @@ struct TrialParts {
   TensorBuffers& buffers;
   PlanRunner& runner;
   HostCallbacks& callbacks;
+  bool digest = false;  // of the outputs, into the evidence
 };
 
 // Red zones, inputs, poison in outputs and workspaces, globals as they were loaded, shared memory without a past.
@@ -36,11 +37,16 @@ struct JudgedOutputs {
   OutputValues got, expected;
 };
 
-// The candidate has finished. Its outputs go to memory that it could not know, and only then is anything computed that it
-// would have liked to see. Fills violations and outputs. @p first: of an extra run, the trial's first one, whose expected
-// values are used again; @p keep: where to put this run's; @p diagnose: look closer at wrong outputs.
-Result<void> judge_trial(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first = nullptr,
-                         std::optional<JudgedOutputs>* keep = nullptr, bool diagnose = false);
+// The candidate has finished. Its outputs go to memory that it could not know, before anything is computed that it would have
+// liked to see. Fills violations.
+Result<OutputValues> take_outputs(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch);
+// Fills outputs. @p first: of an extra run, the trial's first one, whose expected values are used again; @p keep: where to put
+// this run's; @p diagnose: look closer at wrong outputs.
+Result<void> judge_outputs(const TrialParts& parts, OutputValues got, TrialEvidence& trial, Stopwatch& watch,
+                           const JudgedOutputs* first = nullptr, std::optional<JudgedOutputs>* keep = nullptr,
+                           bool diagnose = false);
+// One for each output, keyed by the trial's seed.
+Result<std::vector<OutputDigest>> digest_outputs(JudgeOps& judge, const OutputValues& got, std::uint64_t trial_seed);
 
 // Looks closer at the outputs that are wrong: OutputEvidence::diagnosis. The inputs lie in their buffers as they were placed.
 Result<void> diagnose_outputs(const TrialParts& parts, const OutputValues& got, const OutputValues& expected,

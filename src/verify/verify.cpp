@@ -146,7 +146,7 @@ class Verification {
         PTXBENCH_TRY(arm_trial(parts(), trial.poison, true));
         watch.lap("inputs");
         PTXBENCH_TRY(run_armed(trial, watch));
-        if (!trial.fault) PTXBENCH_TRY(judge_trial(parts(), trial, watch, &*judged));
+        if (!trial.fault) PTXBENCH_TRY(judge(parts(), trial, watch, &*judged));
       }
       if (trial.fault) {
         keep(std::move(trial));
@@ -214,7 +214,7 @@ class Verification {
     if (evidence_.unsupported)
       return make_error(ErrorCode::internal,
                         "a second run met what the first did not: " + evidence_.unsupported->to_string());
-    if (!trial.fault) PTXBENCH_TRY(judge_trial(parts(), trial, further.watch, &further.judged));
+    if (!trial.fault) PTXBENCH_TRY(judge(parts(), trial, further.watch, &further.judged));
     return keep(std::move(trial));
   }
 
@@ -303,11 +303,21 @@ class Verification {
     return arm_trial(parts(), trial.poison);
   }
 
+  // Of the first kernel with several CTAs: those whose order may matter.
+  JudgeOps::CtaShape first_shape() const {
+    for (const ResolvedOperation& operation : loaded_->plan.operations) {
+      const auto* launch = std::get_if<ResolvedLaunch>(&operation);
+      if (launch == nullptr || std::uint64_t{launch->grid[0]} * launch->grid[1] * launch->grid[2] < 2) continue;
+      return {std::uint64_t{launch->block[0]} * launch->block[1] * launch->block[2], launch->dynamic_shared_bytes};
+    }
+    return {};
+  }
+
   // Runs what is armed; its fault, and what an emulator saw.
   Result<void> run_armed(TrialEvidence& trial, Stopwatch& watch) {
     if (emulator_ != nullptr) emulator_->begin_report();
     if (trial.disturbed) {
-      PTXBENCH_TRY_ASSIGN(trial.disturbed, judge_->disturb(trial.seed + disturbances_++));
+      PTXBENCH_TRY_ASSIGN(trial.disturbed, judge_->disturb(trial.seed + disturbances_++, first_shape()));
     }
     const Stopwatch::Clock::time_point start = Stopwatch::Clock::now();
     Result<DeviceOutcome> outcome = runner_->enqueue();
@@ -328,9 +338,17 @@ class Verification {
     PTXBENCH_TRY(run_armed(trial, watch));
     if (trial.fault || evidence_.unsupported) return {};
     const bool diagnose = diagnosed_ < kMostDiagnosed;
-    PTXBENCH_TRY(judge_trial(parts(), trial, watch, nullptr, judged, diagnose));
+    TrialParts with = parts();
+    with.digest = job_.digest && trial.trial == job_.first_trial;
+    PTXBENCH_TRY(judge(with, trial, watch, nullptr, judged, diagnose));
     if (diagnose && !all_right(trial.outputs)) ++diagnosed_;
     return {};
+  }
+
+  static Result<void> judge(const TrialParts& parts, TrialEvidence& trial, Stopwatch& watch, const JudgedOutputs* first = nullptr,
+                            std::optional<JudgedOutputs>* keep = nullptr, bool diagnose = false) {
+    PTXBENCH_TRY_ASSIGN(OutputValues got, take_outputs(parts, trial, watch));
+    return judge_outputs(parts, std::move(got), trial, watch, first, keep, diagnose);
   }
 
   TrialParts parts() {

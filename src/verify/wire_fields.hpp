@@ -136,6 +136,11 @@ void fields(F&& f, VerifyJob& v) {
   f("first_trial", v.first_trial), f("run_deadline_ns", v.run_deadline_ns), f("inputs", v.inputs);
   f("reference", v.reference), f("comparator", v.comparator), f("judge", Blob{v.judge_cubin});
   f("schedules", v.schedules), f("small_sm_count", v.small_sm_count), f("schedule_budget_ns", v.schedule_budget_ns);
+  f("digest", v.digest);
+}
+template <class F>
+void fields(F&& f, OutputDigest& v) {
+  f("low", v.low), f("high", v.high);
 }
 template <class F>
 void fields(F&& f, OutputStatistics& v) {
@@ -171,7 +176,7 @@ void fields(F&& f, OutputEvidence& v) {
   f("statistics", v.statistics), f("tolerance", v.tolerance), f("unwritten", v.unwritten),
       f("wrong", v.wrong);
   f("first_wrong", v.first_wrong), f("expected", v.first_wrong_expected), f("got", v.first_wrong_got);
-  f("callback", v.callback), f("diagnosis", v.diagnosis);
+  f("callback", v.callback), f("diagnosis", v.diagnosis), f("digest", v.digest);
 }
 template <class F>
 void fields(F&& f, IntegrityViolation& v) {

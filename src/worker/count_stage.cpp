@@ -1,17 +1,36 @@
 #include "worker/count_stage.hpp"
 
+#include "count/sass_counter.hpp"
 #include "count/wire.hpp"
+#include "verify/stopwatch.hpp"
 #include "worker/remote_callbacks.hpp"
 
 #include <memory>
+#include <string>
 
 namespace ptxbench {
 namespace {
 
-Result<Parcel> count_stage(std::unique_ptr<Device>& device, const Message& message, StageHost& host) {
+// Kept until the process ends: its host has the evidence before anything is torn down that could go wrong.
+struct Counting {
+  std::string cuda_home;  // of the counter
+  std::unique_ptr<SassCounter> counter;
+  std::unique_ptr<Device> device;
+
+  SassCounter& counter_of(const std::string& home) {
+    if (counter == nullptr || cuda_home != home) counter = make_cupti_counter(home);
+    cuda_home = home;
+    return *counter;
+  }
+};
+
+Result<Parcel> count_stage(Counting& counting, const Message& message, StageHost& host) {
   PTXBENCH_TRY_ASSIGN(const CountRequest request, count_request_from(message));
-  if (device != nullptr)
+  if (counting.device != nullptr)
     return make_error(ErrorCode::state, "this worker has counted already, and can only once");
+  std::vector<StageTime> before;
+  Stopwatch watch(before);
+  SassCounter& counter = counting.counter_of(request.cuda_home);
   Result<std::unique_ptr<Device>> opened = open_cuda_device(request.device, request.cuda_home);
   if (!opened) {
     // Where the device worker could open it, this is no reason to fail the call: e.g. compute mode
@@ -22,20 +41,25 @@ Result<Parcel> count_stage(std::unique_ptr<Device>& device, const Message& messa
         "the count worker, a process of its own, cannot open the device: " + opened.error().to_string()};
     return Parcel(to_message(evidence));
   }
-  device = std::move(*opened);
+  counting.device = std::move(*opened);
+  watch.lap("open");
   RemoteCallbacks callbacks(host);
-  PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
-                      run_count(*device, request.job, callbacks, request.cuda_home));
+  PTXBENCH_TRY_ASSIGN(CountEvidence evidence,
+                      run_count_with(*counting.device, request.job, callbacks, counter));
+  evidence.stages.insert(evidence.stages.begin(), before.begin(), before.end());
   return Parcel(to_message(evidence));
 }
 
 }  // namespace
 
-void add_count_stage(StageTable& stages) {
-  // Kept until the process ends: its host has the evidence before anything is torn down that could go wrong.
-  const auto device = std::make_shared<std::unique_ptr<Device>>();
-  stages["count"] = [device](Parcel& job, StageHost& host) {
-    return count_stage(*device, job.message, host);
+WarmUp add_count_stage(StageTable& stages) {
+  const auto counting = std::make_shared<Counting>();
+  stages["count"] = [counting](Parcel& job, StageHost& host) {
+    return count_stage(*counting, job.message, host);
+  };
+  return [counting](const std::string& cuda_home) {
+    if (!list_cuda_devices(cuda_home)) return;
+    counting->counter_of(cuda_home).warm_up();
   };
 }
 

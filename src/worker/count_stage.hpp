@@ -2,10 +2,12 @@
 #pragma once
 
 #include "worker/stage.hpp"
+#include "worker/worker_main.hpp"
 
 namespace ptxbench {
 
-// "count": its job is a CountRequest (count/wire.hpp), its result a CountEvidence.
-void add_count_stage(StageTable& stages);
+// "count": its job is a CountRequest (count/wire.hpp), its result a CountEvidence. Returns what warms it up: the driver is
+// initialised and CUPTI opened, which takes longer than to count, but no context is made, so that nothing of a GPU is held.
+WarmUp add_count_stage(StageTable& stages);
 
 }  // namespace ptxbench

@@ -11,33 +11,41 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace ptxbench {
 
-// Thread-safe; has no threads of its own. A worker opens its device when it gets its job, so a spare one
-// touches none.
+// Thread-safe; has no threads of its own. A worker opens its device when it gets its job; a spare one opens CUDA's
+// libraries before it says hello.
 class CountWorkers {
  public:
-  // `launch` is asked for before each start.
-  explicit CountWorkers(std::function<Result<WorkerLaunch>()> launch) : launch_(std::move(launch)) {}
+  // Asked for before each start; with the toolkit's place for one that is to be warm.
+  using Launch = std::function<Result<WorkerLaunch>(const std::string* warm_cuda_home)>;
+  explicit CountWorkers(Launch launch) : launch_(std::move(launch)) {}
 
   // One job in a worker that has had none; its end comes meanwhile. The caller keeps other jobs off the
   // device.
   Result<CountEvidence> count(const CountRequest& request, HostCallbacks& callbacks,
                               const CancelToken& cancel);
-  // Starts the spare one if there is none. What goes wrong shows when it is used.
-  void prepare();
-  // Waits until workers that have done their job are gone, 2 s at most, or until cancelled.
+  // A job will come: starts a spare one for it, unless there are as many as jobs are expected, or three. What goes wrong shows when
+  // it is used.
+  void prepare(const std::string& cuda_home);
+  // Waits until workers that have done their job are gone, 2 s at most, and spare ones are ready, or until cancelled. No job may
+  // begin meanwhile.
   void settle(const CancelToken& cancel = {});
 
  private:
-  Result<WorkerProcess> start();
-  Result<WorkerProcess> take();
+  Result<WorkerProcess> start(const std::string* warm_cuda_home);
+  std::optional<WorkerProcess> take_spare();
 
-  const std::function<Result<WorkerLaunch>()> launch_;
+  const Launch launch_;
   const std::shared_ptr<Graveyard> graveyard_ = std::make_shared<Graveyard>();
+  void start_spares(const std::string& cuda_home);  // under the lock
+
   std::mutex mutex_;
-  std::optional<WorkerProcess> spare_;
+  std::vector<WorkerProcess> spares_;
+  std::size_t expected_ = 0;  // jobs that were announced and have not come
+  bool settling_ = false;     // the spare ones are in `settle`'s hands
 };
 
 }  // namespace ptxbench

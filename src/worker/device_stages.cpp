@@ -96,16 +96,16 @@ Result<Parcel> time_stage(OpenDevice& open, const Message& message, StageHost& h
   PTXBENCH_TRY_ASSIGN(Device* const device, open.get());
   PTXBENCH_TRY_ASSIGN(const TimeJob job, time_job_from(message));
   RemoteCallbacks callbacks(host);
-  LibraryBaseline* library = nullptr;
+  PreparedLibraries::Prepared prepared;
   std::string missing;
   if (job.baseline.kind == BaselineKind::library) {
-    const Result<LibraryBaseline*> found = open.libraries.find(job.workload, open.cuda_home);
-    if (found) library = *found;
+    const Result<PreparedLibraries::Prepared> found = open.libraries.find(job.workload, open.cuda_home);
+    if (found) prepared = *found;
     else missing = found.error().to_string();
   }
   if (!open.monitor) open.monitor = open_gpu_monitor(device->info().id);
   GpuMonitor* const monitor = *open.monitor ? (*open.monitor)->get() : nullptr;
-  PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, run_time(*device, job, library, &callbacks, monitor));
+  PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, run_time(*device, job, prepared.library, &callbacks, monitor, prepared.calibration));
   if (monitor == nullptr) evidence.gpu.missing = open.monitor->error().message;
   if (!missing.empty()) evidence.baseline_missing = missing;
   return Parcel(to_message(evidence));

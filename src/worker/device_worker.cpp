@@ -3,6 +3,7 @@
 #include "bench/stop_rule.hpp"
 #include "bench/wire.hpp"
 #include "device/wire.hpp"
+#include "verify/stopwatch.hpp"
 #include "verify/wire.hpp"
 #include "worker/device_stages.hpp"
 #include "worker/remote_callbacks.hpp"
@@ -83,7 +84,7 @@ Result<void> DeviceWorker::start_and_open(const CancelToken* cancel) {
 }
 
 Result<DeviceInfo> DeviceWorker::open(const CancelToken* cancel) {
-  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(cancel));
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(TurnKind::verify, cancel));
   PTXBENCH_TRY(ensure_open(cancel));
   return *info_;
 }
@@ -171,7 +172,10 @@ void DeviceWorker::replace_if_lost(bool lost) {
 }
 
 Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks& callbacks, const CancelToken& cancel) {
-  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
+  std::vector<StageTime> waited;
+  Stopwatch watch(waited);
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(job.alone ? TurnKind::alone : TurnKind::verify, &cancel));
+  watch.lap("turn");
   PTXBENCH_TRY_ASSIGN(CallOutcome outcome, call(to_message(job), time_for(job.trials + static_cast<int>(job.schedules.size()) + 1, job.run_deadline_ns),
                                                 job.workload, job.judge_cubin, callbacks, cancel));
   if (outcome.died) {
@@ -192,6 +196,7 @@ Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks&
     return evidence;
   }
   PTXBENCH_TRY_ASSIGN(VerifyEvidence evidence, verify_evidence_from(outcome.reply.message));
+  evidence.stages.insert(evidence.stages.begin(), waited.begin(), waited.end());
   evidence.output = process_->output_tail();
   replace_if_lost(evidence.device_lost);
   if (evidence.device_lost && !evidence.trials.empty() && evidence.trials.back().fault)
@@ -201,9 +206,13 @@ Result<VerifyEvidence> DeviceWorker::verify(const VerifyJob& job, HostCallbacks&
 
 Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
                                         const std::function<Result<GpuLock>()>& alone, const CancelToken& cancel) {
-  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(&cancel));
+  std::vector<StageTime> waited;
+  Stopwatch watch(waited);
+  PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, turns_.take(TurnKind::alone, &cancel));
   PTXBENCH_TRY(ensure_healthy(job.judge_cubin, cancel));
+  watch.lap("turn");
   PTXBENCH_TRY_ASSIGN(const GpuLock lock, alone());
+  watch.lap("quiet");
   if (hooks.before) hooks.before();
   const nanoseconds time = time_for(planned_runs(job), job.run_deadline_ns) + 2 * nanoseconds(std::min(job.budget_ns, kMostDeadlineNs));
   Result<CallOutcome> outcome = call(to_message(job), time, job.workload, job.judge_cubin, callbacks, cancel);
@@ -223,6 +232,7 @@ Result<TimeEvidence> DeviceWorker::time(const TimeJob& job, HostCallbacks& callb
     return evidence;
   }
   PTXBENCH_TRY_ASSIGN(TimeEvidence evidence, time_evidence_from(outcome->reply.message));
+  evidence.stages.insert(evidence.stages.begin(), waited.begin(), waited.end());
   replace_if_lost(evidence.device_lost);
   if (evidence.device_lost && evidence.fault) PTXBENCH_TRY(doubt(*evidence.fault, job.judge_cubin, cancel));
   return evidence;

@@ -15,7 +15,7 @@
 
 namespace ptxbench {
 
-// Thread-safe: jobs run one at a time, in the order of asking.
+// Thread-safe: jobs run one at a time, as their turns come.
 class DeviceWorker {
  public:
   DeviceWorker(WorkerLaunch launch, std::string device, std::string cuda_home, LogFn log)
@@ -28,8 +28,8 @@ class DeviceWorker {
   Result<TimeEvidence> time(const TimeJob& job, HostCallbacks& callbacks, const Workers::TimeHooks& hooks,
                             const std::function<Result<GpuLock>()>& alone, const CancelToken& cancel);
 
-  // The device's turn, for a job that runs elsewhere: no job of this worker runs meanwhile.
-  Result<Turns::Turn> turn(const CancelToken* cancel) { return turns_.take(cancel); }
+  // Whose turn it is on this device; also of jobs that run in a process of their own.
+  Turns& turns() { return turns_; }
   const std::string& cuda_home() const { return cuda_home_; }
 
  private:

@@ -8,6 +8,6 @@ int main(int argc, char** argv) {
   ptxbench::StageTable stages;
   stages["compile"] = ptxbench::compile_stage;
   ptxbench::add_device_stages(stages);
-  ptxbench::add_count_stage(stages);
-  return ptxbench::worker_program(argc, argv, stages);
+  const ptxbench::WarmUp warm_up = ptxbench::add_count_stage(stages);
+  return ptxbench::worker_program(argc, argv, stages, warm_up);
 }

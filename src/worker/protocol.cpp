@@ -67,6 +67,10 @@ std::vector<std::string> command_line(const WorkerArguments& arguments) {
     words.emplace_back("--file-limit");
     words.push_back(std::to_string(arguments.file_limit_bytes));
   }
+  if (arguments.warm_cuda_home) {
+    words.emplace_back("--warm");
+    words.push_back(*arguments.warm_cuda_home);
+  }
   return words;
 }
 
@@ -75,6 +79,10 @@ bool parse_command_line(int argc, char** argv, WorkerArguments& arguments) {
   arguments.kind = argv[2];
   for (int i = 3; i < argc; i += 2) {
     const std::string_view name = argv[i];
+    if (name == "--warm") {
+      arguments.warm_cuda_home = argv[i + 1];
+      continue;
+    }
     std::uint64_t& value =
         name == "--memory-limit" ? arguments.memory_limit_bytes : arguments.file_limit_bytes;
     if (name != "--memory-limit" && name != "--file-limit") return false;

@@ -11,6 +11,7 @@
 #include <ptxbench/core.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ struct WorkerArguments {
   std::string kind;                      // "compile", "device", "count": for messages and process listings
   std::uint64_t memory_limit_bytes = 0;  // writable private memory beyond what it starts with; 0: none
   std::uint64_t file_limit_bytes = 0;    // size of any file that it writes, captured output included; 0: none
+  // A count worker opens its libraries before it says hello; where CUDA's toolkit is, empty: found by itself.
+  std::optional<std::string> warm_cuda_home;
 };
 std::vector<std::string> command_line(const WorkerArguments& arguments);
 // Nothing where these are not the arguments that a host passes.

@@ -112,12 +112,13 @@ bool is_our_socket(int fd) {
 
 }  // namespace
 
-int worker_main(int fd, const StageTable& stages) {
+int worker_main(int fd, const StageTable& stages, const std::function<void()>& before_hello) {
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // not for the compilers that stages start
   if (::getpgrp() != ::getpid()) ::setpgid(0, 0);
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   try {
     std::thread(watch, fd, host_pidfd(fd)).detach();
+    if (before_hello) before_hello();
     std::vector<std::string> names;
     for (const auto& [name, stage] : stages) names.push_back(name);
     Channel channel{UniqueFd(fd)};
@@ -139,7 +140,7 @@ int worker_main(int fd, const StageTable& stages) {
   std::abort();
 }
 
-int worker_program(int argc, char** argv, const StageTable& stages) {
+int worker_program(int argc, char** argv, const StageTable& stages, const WarmUp& warm_up) {
   WorkerArguments arguments;
   if (!parse_command_line(argc, argv, arguments) || !is_our_socket(kWorkerSocketFd)) {
     std::string names;
@@ -154,7 +155,9 @@ int worker_program(int argc, char** argv, const StageTable& stages) {
     return kWorkerExitByHand;
   }
   apply_worker_limits(arguments);
-  const int status = worker_main(kWorkerSocketFd, stages);
+  const int status = worker_main(kWorkerSocketFd, stages, [&] {
+    if (warm_up && arguments.warm_cuda_home) warm_up(*arguments.warm_cuda_home);
+  });
   std::fflush(nullptr);
   ::_exit(status);  // no exit handlers of compilers and drivers, which may hang
 }

@@ -2,6 +2,7 @@
 #include "compile/wire.hpp"
 #include "core/guard.hpp"
 #include "core/json.hpp"
+#include "verify/stopwatch.hpp"
 #include "worker/count_worker.hpp"
 #include "worker/device_worker.hpp"
 #include "worker/gpu_lock.hpp"
@@ -92,7 +93,13 @@ class WorkersImpl final : public Workers {
         compile_pool_(
             launch(options_), [path = options_.worker_path] { return find_worker(path); }, most(options_),
             options_.log),
-        count_workers_([this] { return device_launch("count"); }) {}
+        count_workers_([this](const std::string* warm_cuda_home) -> Result<WorkerLaunch> {
+          PTXBENCH_TRY_ASSIGN(WorkerLaunch launch, device_launch("count"));
+          if (warm_cuda_home != nullptr) launch.arguments.warm_cuda_home = *warm_cuda_home;
+          // It runs one stream. A context with one channel is made in half the time of one with the usual eight.
+          launch.environment.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+          return launch;
+        }) {}
 
   Result<Compiled> compile(const CompileRequest& request, const CancelToken& cancel) override try {
     const auto start = SteadyClock::now();
@@ -144,7 +151,7 @@ class WorkersImpl final : public Workers {
                             const TimeHooks& hooks, const CancelToken& cancel) override {
     return guarded([&]() -> Result<TimeEvidence> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      // When it is this job's turn. A GPU context that is being torn down would be seen in the times.
+      // When it is this job's turn. A process that starts or ends beside it would be seen in the times.
       const auto alone = [&]() -> Result<GpuLock> {
         count_workers_.settle(cancel);
         if (options_.lock_dir.empty()) return GpuLock();
@@ -160,14 +167,20 @@ class WorkersImpl final : public Workers {
       if (is_emulator_name(device_id))
         return make_error(ErrorCode::unsupported, "an emulator counts while it verifies: VerifyEvidence::emulator has the counts");
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, worker->turn(&cancel));
-      return count_workers_.count({device_id, worker->cuda_home(), job}, callbacks, cancel);
+      std::vector<StageTime> waited;
+      Stopwatch watch(waited);
+      PTXBENCH_TRY_ASSIGN(const Turns::Turn turn, worker->turns().take(job.alone ? TurnKind::alone : TurnKind::count, &cancel));
+      watch.lap("turn");
+      PTXBENCH_TRY_ASSIGN(CountEvidence evidence, count_workers_.count({device_id, worker->cuda_home(), job}, callbacks, cancel));
+      evidence.stages.insert(evidence.stages.begin(), waited.begin(), waited.end());
+      return evidence;
     });
   }
 
-  void prepare_count() override {
+  void prepare_count(const std::string& device_id) override {
     (void)guarded([&]() -> Result<void> {
-      count_workers_.prepare();
+      PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
+      count_workers_.prepare(worker->cuda_home());
       return {};
     });
   }

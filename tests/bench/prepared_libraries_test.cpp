@@ -40,12 +40,15 @@ TEST_CASE("a library baseline is prepared once for a workload, and few are kept"
   const auto definition = gemm_definition(16, 64);
   const auto use = [&](std::int64_t m) {
     const Workload workload = gemm_workload(definition, m);
-    LibraryBaseline* library = libraries.find(workload, {}).value();
+    LibraryBaseline* library = libraries.find(workload, {}).value().library;
     CHECK(library->description() == "counted");
     return library->prepare(device, workload, {}).has_value();
   };
   CHECK(use(1));
+  const BaselineCalibration* const kept = libraries.find(gemm_workload(definition, 1), {}).value().calibration;
   CHECK(use(1));
+  CHECK(libraries.find(gemm_workload(definition, 1), {}).value().calibration == kept);
+  CHECK(libraries.find(gemm_workload(definition, 1), {}).value().calibration->done == false);
   CHECK(counts.found == 1);
   CHECK(counts.prepared == 1);
   CHECK(use(2));

@@ -122,7 +122,7 @@ struct Setup {
   }
   TimeEvidence run(GpuMonitor* monitor = nullptr) {
     FakeLibrary fake(device, library);
-    Result<TimeEvidence> evidence = run_time(device, job, &fake, nullptr, monitor);
+    Result<TimeEvidence> evidence = run_time(device, job, &fake, nullptr, monitor, calibration);
     if (!evidence) FAIL(evidence.error().to_string());
     library_runs = fake.runs;
     CHECK(device.bad_releases == 0);
@@ -130,6 +130,7 @@ struct Setup {
     return std::move(*evidence);
   }
   int library_runs = 0;
+  BaselineCalibration* calibration = nullptr;
 };
 
 Verdict verdict_of(const TimeEvidence& evidence) {
@@ -451,6 +452,39 @@ TEST_CASE("without a baseline outputs are compared with the reference") {
   CHECK(evidence.failure->pair >= 7);
   REQUIRE(evidence.failure->outputs.size() == 1);
   CHECK(evidence.failure->outputs[0].first_wrong == 5);
+}
+
+TEST_CASE("what is known of a library's own outputs serves later timings, for the comparator that judged them") {
+  Setup s;
+  s.definition = gemm_definition(16, 5120);
+  s.job.workload = gemm_workload(s.definition, 24);
+  BaselineCalibration kept;
+  s.calibration = &kept;
+  s.run();
+  REQUIRE(kept.done);
+  CHECK_FALSE(kept.wrong);
+  REQUIRE(kept.allowances.size() == 1);
+  // Only with what is kept is a library that has become wrong believed; the candidate is then held against the reference.
+  s.library = [](GemmCall& g) {
+    std::fill(g.y, g.y + g.m * g.n, std::uint16_t{0});
+    g.call.take(20'000);
+  };
+  CHECK_FALSE(s.run().failure);
+  CHECK(kept.done);
+  // A wrong candidate is caught by it.
+  Setup wrong;
+  wrong.definition = s.definition;
+  wrong.job.workload = s.job.workload;
+  wrong.calibration = &kept;
+  wrong.candidate = [](GemmCall& g) { honest_gemm(g, dot_bf16_accumulate); };
+  CHECK(wrong.run().failure);
+  // By another comparator it is judged anew.
+  Setup other;
+  other.calibration = &kept;
+  other.job.comparator.kind = ComparatorKind::tolerance;
+  CHECK_FALSE(other.run().failure);
+  CHECK(kept.comparator == other.job.comparator);
+  CHECK_FALSE(kept.allowances.at(0).by_model);
 }
 
 TEST_CASE("a baseline that is wrong itself is no yardstick, and fails no candidate") {

@@ -4,8 +4,12 @@
 #include "support/catch.hpp"
 #include "support/count_case.hpp"
 #include "support/fake_device.hpp"
+#include "verify/judge/judge.h"
+#include "verify/seed.hpp"
 
 #include <ptxbench/evaluate.hpp>
+
+#include <cstring>
 
 using namespace ptxbench;
 using namespace ptxbench::testing;
@@ -51,7 +55,7 @@ class FakeCounter final : public SassCounter {
 struct Counted {
   Result<CountEvidence> evidence = make_error(ErrorCode::internal, "not run");
   FakeCounter counter;
-  int launches = 0;
+  int launches = 0, references = 0;
 };
 
 enum class Does { right, wrong, fault, hang };
@@ -77,10 +81,36 @@ Counted count(Does does, const std::function<void(CountJob&, FakeCounter&)>& cha
     for (int i = 0; i < 64; ++i) o[i] = i % 32 == (does == Does::wrong ? 99 : 3);
   });
   if (change) change(job, out.counter);
-  OneElected judge;
+  struct Counting final : Reference, Comparator {
+    Result<void> compute(const Workload& w, std::span<const HostTensor> inputs, std::span<HostTensor> outputs) override {
+      ++computed;
+      return judge.compute(w, inputs, outputs);
+    }
+    Result<std::vector<OutputCorrectness>> compare(const Workload& w, std::span<const HostTensor> expected,
+                                                   std::span<const HostTensor> got) override {
+      return judge.compare(w, expected, got);
+    }
+    OneElected judge;
+    int computed = 0;
+  } judge;
   LocalCallbacks callbacks(nullptr, &judge, &judge);
   out.evidence = run_count_with(device, job, callbacks, out.counter);
+  out.references = judge.computed;
   return out;
+}
+
+// What verification's digest of such outputs is.
+std::vector<OutputDigest> digest_of(const CountJob& job, std::int32_t elected) {
+  judge::Digest digest{0, 0};
+  const std::uint64_t key = trial_seed(job.seed, job.workload.uuid, job.trial);
+  for (std::uint64_t i = 0; i < 32; ++i) {  // two elements a word
+    std::int32_t pair[2];
+    for (std::uint64_t j = 0; j < 2; ++j) pair[j] = static_cast<std::int32_t>((2 * i + j) % 32) == elected;
+    judge::u64 word = 0;
+    std::memcpy(&word, pair, sizeof word);
+    judge::add_word(digest, key, i, word);
+  }
+  return {{digest.low, digest.high}};
 }
 
 }  // namespace
@@ -107,6 +137,35 @@ TEST_CASE("counting: the candidate alone runs between start and finish, and its 
   REQUIRE(evidence.trial->outputs.size() == 1);
   CHECK(evidence.trial->violations.empty());
   CHECK(judge_output(evidence.trial->outputs[0]).ok);
+}
+
+TEST_CASE("counting: outputs that were verified bit by bit need no reference, others do") {
+  const auto as = [](std::int32_t elected) {
+    return [elected](CountJob& job, FakeCounter&) { job.verified = digest_of(job, elected); };
+  };
+  const Counted same = count(Does::right, as(3));
+  REQUIRE(same.evidence);
+  REQUIRE_FALSE(same.evidence->unavailable);
+  CHECK(same.evidence->as_verified);
+  CHECK(same.references == 0);
+  const Counted other = count(Does::right, as(4));  // right as well, and another one's
+  REQUIRE(other.evidence);
+  CHECK_FALSE(other.evidence->as_verified);
+  CHECK(other.references == 1);
+  CHECK(judge_output(other.evidence->trial->outputs.at(0)).ok);
+  const Counted wrong = count(Does::wrong, as(3));
+  REQUIRE(wrong.evidence);
+  CHECK_FALSE(wrong.evidence->as_verified);
+  CHECK_FALSE(judge_output(wrong.evidence->trial->outputs.at(0)).ok);
+
+  Verdict verdict;
+  verdict.outcome = Outcome::judged;
+  verdict.status = Status::passed;
+  const CountJob job = probe_job(cubin_fixture("async.sm_90a"), "k_elect", 1, 64, 3, 64);
+  compose_counts(*same.evidence, job.candidate.modules, {}, verdict);
+  CHECK(verdict.status == Status::passed);
+  CHECK(verdict.correctness.trials == 1);
+  CHECK(verdict.counts.state == Availability::measured);
 }
 
 TEST_CASE("counting: a wrong result is seen") {

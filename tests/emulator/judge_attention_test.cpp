@@ -29,4 +29,5 @@ TEST_CASE("the judge's attention kernels agree with its loops") {
   forms.compare({1, 2, 140, 16}, true, DType::float16, judge::kIntegers, true);
   forms.compare({1, 1, 9, 144}, false, DType::float16, judge::kGaussian, false);
   forms.compare({1, 1, 1, 64}, true, DType::bfloat16, judge::kGaussian, false);
+  for (const int mistaken : {-1, 1}) forms.compare({1, 2, 135, 16}, true, DType::bfloat16, judge::kGaussian, true, mistaken);
 }

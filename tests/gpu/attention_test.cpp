@@ -40,6 +40,7 @@ TEST_CASE("attention's references and models on the GPU are the CPU's") {
       }
   forms.compare({1, 2, 1100, 128}, true, DType::bfloat16, judge::kGaussian,
                 false);  // more than one piece of rows
+  for (const int mistaken : {-1, 1}) forms.compare({1, 2, 700, 64}, true, DType::bfloat16, judge::kGaussian, false, mistaken);
 }
 
 // Not run by default: test_gpu "[measure]" prints what the judge's own work takes.

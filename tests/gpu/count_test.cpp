@@ -79,7 +79,7 @@ TEST_CASE("gpu: counts are warps times instructions, and launches add up") {
   REQUIRE(line.back() == "EXIT");
   for (const int launches : {1, 3, 1}) {  // each in a process of its own
     const CountJob job = probe_job(bench.cubin, "k_elect", 2, 64, launches, 64);
-    bench.workers->prepare_count();
+    bench.workers->prepare_count(bench.device.id);
     const auto start = std::chrono::steady_clock::now();
     const CountEvidence evidence = bench.count(job, callbacks);
     const auto ms =

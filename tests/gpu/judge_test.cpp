@@ -151,6 +151,35 @@ TEST_CASE("comparing and counting poison find every byte") {
   CHECK(*both.on_gpu->count_poison(a, 8, 1000, 0x5b) == 12);
 }
 
+TEST_CASE("a digest on the GPU is the CPU's, and every byte and its place matters") {
+  Both both;
+  if (!both.gpu) return;
+  std::vector<std::uint8_t> bytes(100'003);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 31 + i / 257);
+  const DeviceBuffer buffer = both.gpu->allocate(bytes.size()).value();
+  REQUIRE(both.gpu->write(buffer.address, bytes));
+  for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{8}, std::uint64_t{4097}, std::uint64_t{bytes.size()}}) {
+    judge::Digest host{0, 0};
+    for (std::uint64_t i = 0; i < length / 8; ++i) {
+      judge::u64 word = 0;
+      std::memcpy(&word, &bytes[8 * i], 8);
+      judge::add_word(host, 77, i, word);
+    }
+    if (length % 8 != 0) judge::add_word(host, 77, length / 8, judge::last_word(bytes.data(), length));
+    const judge::Digest gpu = both.on_gpu->digest(buffer.address, length, 77).value();
+    INFO(length);
+    CHECK(gpu.low == host.low);
+    CHECK(gpu.high == host.high);
+    const std::uint8_t other = static_cast<std::uint8_t>(bytes[length - 1] ^ 0x10);
+    REQUIRE(both.gpu->write(buffer.address + length - 1, {&other, 1}));
+    const judge::Digest changed = both.on_gpu->digest(buffer.address, length, 77).value();
+    CHECK(changed.low != host.low);
+    CHECK(changed.high != host.high);
+    REQUIRE(both.gpu->write(buffer.address + length - 1, {&bytes[length - 1], 1}));
+  }
+  both.gpu->release(buffer);
+}
+
 TEST_CASE("flushing and wiping run") {
   Both both;
   if (!both.gpu) return;

@@ -18,7 +18,7 @@ milliseconds() { echo $(($(date +%s%N) / 1000000)); }
   "$build/bin/ptxbench" doctor; } | tee "$log"
 
 if [ "$what" != measure ]; then
-  PTXBENCH_REQUIRE_GPU=1 timeout 240 "$build/tests/test_gpu" -d yes >>"$log" 2>&1 || failed=1
+  PTXBENCH_REQUIRE_GPU=1 timeout 400 "$build/tests/test_gpu" -d yes >>"$log" 2>&1 || failed=1
   grep -E " failed|FAILED|test cases:|assertions:|All tests passed" "$log" | tail -n 20
   timeout 120 "$build/tests/hostile_gpu_host" "$build/bin/ptxbench-worker" >"$out/hostile.txt" 2>&1 || failed=1
   tail -n 3 "$out/hostile.txt"

@@ -79,7 +79,9 @@ inline float tensor_core_dot(float c, const float* a, std::size_t a_step, const 
 // How a candidate computes; the defaults are honest.
 struct AttentionStyle {
   bool causal = false;
+  int mask_offset = 0;               // with a mask, query i sees keys 0 .. i + offset
   float score_scale = 1;             // times 1 / sqrt(D)
+  bool one_scale = false;            // backward: dQ and dK are scaled as the scores are
   std::size_t tile = 64;             // keys at a time
   float (*weight)(float) = to_bf16;  // what P and dS are rounded to before they are multiplied
   bool bf16_accumulator = false;     // O (or dQ, dK, dV) is kept in bf16 between tiles
@@ -90,6 +92,11 @@ struct AttentionStyle {
   bool no_row_sum = false;  // backward: dS = P * dP
   bool no_scale = false;    // backward: dQ and dK without 1 / sqrt(D)
   float output_scale = 1;
+
+  std::size_t keys_seen(std::size_t query, std::size_t s) const {
+    if (!causal) return s - (skip_last_key && s > 1);
+    return std::min(s, query + static_cast<std::size_t>(1 + mask_offset));
+  }
 };
 
 struct AttentionCall {
@@ -142,7 +149,7 @@ inline void attention_forward(const AttentionCall& call, const AttentionStyle& s
     const std::vector<float> q = call.head(0, h), k = call.head(1, h), v = call.head(2, h);
     std::vector<float> p(s), acc(d);
     for (std::size_t i = 0; i < s; ++i) {
-      const std::size_t seen = style.causal ? i + 1 : s - (style.skip_last_key && s > 1);
+      const std::size_t seen = style.keys_seen(i, s);
       float most = -INFINITY, sum = 0;
       std::fill(acc.begin(), acc.end(), 0.0f);
       for (std::size_t t = 0; t < seen; t += style.tile) {
@@ -179,7 +186,7 @@ inline void attention_backward(const AttentionCall& call, const AttentionStyle& 
   const std::size_t s = call.s, d = call.d;
   const float root = 1 / std::sqrt(static_cast<float>(d)), scale = style.score_scale * root,
               log2e = 1.44269504f;
-  const float after = (style.no_scale ? 1 : root) * style.output_scale;
+  const float after = (style.no_scale ? 1 : style.one_scale ? scale : root) * style.output_scale;
   for (std::size_t h = 0; h < static_cast<std::size_t>(call.heads); ++h) {
     const std::vector<float> q = call.head(0, h), k = call.head(1, h), v = call.head(2, h),
                              o = call.head(3, h), d_o = call.head(4, h);
@@ -189,7 +196,7 @@ inline void attention_backward(const AttentionCall& call, const AttentionStyle& 
       float row_sum = 0;
       for (std::size_t c = 0; c < d; ++c) row_sum = std::fma(d_o[i * d + c], o[i * d + c], row_sum);
       if (style.no_row_sum) row_sum = 0;
-      for (std::size_t j = 0; j < (style.causal ? i + 1 : s - (style.skip_last_key && s > 1)); ++j) {
+      for (std::size_t j = 0; j < style.keys_seen(i, s); ++j) {
         const float score = style_dot(style, 0, &q[i * d], 1, &k[j * d], 1, d);
         const float e = std::exp2(std::fma(score, scale * log2e, -(lse[i] * log2e)));
         const float dp = style_dot(style, 0, &d_o[i * d], 1, &v[j * d], 1, d);

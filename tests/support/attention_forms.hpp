@@ -39,8 +39,9 @@ class AttentionForms {
  public:
   AttentionForms(Device& kernels, JudgeOps& ops) : kernels_(kernels), ops_(ops) {}
 
+  // Both also under the mistake of @p mistaken, a causal mask that is one off with scores scaled by 0.5 instead.
   void compare(const AttentionShape& shape, bool causal, DType dtype, judge::Distribution distribution,
-               bool sampled) {
+               bool sampled, int mistaken = 0) {
     INFO("B*H=" << shape.all_heads() << " S=" << shape.sequence << " D=" << shape.head_dim
                 << (causal ? " causal " : " ") << dtype_name(dtype) << (sampled ? ", some rows" : ""));
     const std::uint64_t elements = shape.elements();
@@ -77,6 +78,8 @@ class AttentionForms {
       spec.causal = causal;
       spec.input = dtype;
       spec.model = model;
+      spec.mask_offset = mistaken;
+      if (mistaken != 0) spec.score_scale = 0.5;
       if (model) {
         spec.output = dtype;
         spec.lse = DType::float32;

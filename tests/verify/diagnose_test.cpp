@@ -146,6 +146,39 @@ TEST_CASE("mistakes along the sum are recognised", "[unit]") {
   CHECK(pattern(c.input()) == "chunks_swapped");
 }
 
+TEST_CASE("a mistake whose values were computed is recognised where they explain what stands there", "[unit]") {
+  Case c;
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(0, 16);
+  std::vector<float> mistaken(c.expected.size()), another(c.expected.size());
+  for (float& v : mistaken) v = static_cast<float>(normal(random));
+  for (float& v : another) v = static_cast<float>(normal(random));
+  const auto input = [&] {
+    DiagnosisInput in = c.input();
+    in.alternatives = {{"another", "another", 0, another}, {"this_one", "it is this", 0, mistaken}};
+    return in;
+  };
+  const auto rounded = [&](auto r, auto col) { return mistaken[r * c.n + col] * 1.003; };
+  c.make(rounded);
+  CHECK(pattern(input()) == "this_one");
+  CHECK(message(input(), "wrong_pattern").find("it is this (this explains 100%") != std::string::npos);
+  // Of some of the rows, and with places that have no value.
+  DiagnosisInput some = input();
+  some.alternatives[1].first = 10 * c.n;
+  some.alternatives[1].values = std::span<const float>(mistaken).subspan(10 * c.n, 20 * c.n);
+  std::fill_n(mistaken.begin() + static_cast<std::ptrdiff_t>(10 * c.n), c.n, NAN);
+  CHECK(pattern(some) == "this_one");
+  std::fill_n(mistaken.begin() + static_cast<std::ptrdiff_t>(10 * c.n), 15 * c.n, NAN);  // too many
+  CHECK(pattern(some).empty());
+
+  // What is near to both the mistake's values and what is expected is no proof of the mistake.
+  for (std::size_t i = 0; i < mistaken.size(); ++i) mistaken[i] = static_cast<float>(c.expected[i] + 0.1 * normal(random) / 16);
+  c.make([&](auto r, auto col) { return c.at(r, col) + (normal(random) > 0 ? 0.3 : -0.3); });
+  CHECK(pattern(input()).empty());
+  c.make([&](auto r, auto col) { return c.at(r, col) + normal(random); });
+  CHECK(pattern(input()).empty());
+}
+
 TEST_CASE("where the wrong elements lie is said", "[unit]") {
   Case c(200, 80, 32);
   c.make([&](auto r, auto col) { return r >= 192 ? 0 : c.at(r, col); });

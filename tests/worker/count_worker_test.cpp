@@ -17,11 +17,12 @@ int launches = 0;
 
 CountWorkers workers_of(const std::string& path) {
   launches = 0;
-  return CountWorkers([path]() -> Result<WorkerLaunch> {
+  return CountWorkers([path](const std::string* warm_cuda_home) -> Result<WorkerLaunch> {
     ++launches;
     WorkerLaunch launch;
     launch.path = path;
     launch.arguments.kind = "count";
+    if (warm_cuda_home != nullptr) launch.arguments.warm_cuda_home = *warm_cuda_home;
     return launch;
   });
 }
@@ -35,8 +36,7 @@ CountRequest request_for(const std::string& device) {
 TEST_CASE("count workers: each job has a process of its own, the next is started meanwhile") {
   CountWorkers workers = workers_of(PTXBENCH_TEST_WORKER);
   LocalCallbacks none;
-  workers.prepare();
-  workers.prepare();  // there is one already
+  workers.prepare("");
   CHECK(launches == 1);
   std::set<std::string> pids;
   for (int i = 1; i <= 4; ++i) {
@@ -45,8 +45,38 @@ TEST_CASE("count workers: each job has a process of its own, the next is started
     pids.insert(evidence->method);
     CHECK(pids.size() == static_cast<std::size_t>(i));
     CHECK(launches == 1 + i);
+    workers.prepare("");  // there is one already
+    CHECK(launches == 1 + i);
   }
+  for (int i = 0; i < 5; ++i) workers.prepare("");  // three at most
+  CHECK(launches == 7);
   workers.settle();
+}
+
+TEST_CASE("count workers: a spare one is warm before it is used, and one that dies of that is no harm") {
+  CountWorkers workers = workers_of(PTXBENCH_TEST_WORKER);
+  LocalCallbacks none;
+  const auto count = [&](const std::string& device) {
+    const auto evidence = workers.count(request_for(device), none, {});
+    if (!evidence) FAIL(evidence.error().to_string());
+    REQUIRE_FALSE(evidence->unavailable);
+    return evidence->method;
+  };
+  CHECK(count("warm") == "cold");  // none was prepared
+  CHECK(count("warm") == "warm at ");
+  workers.prepare("");  // there is one from before
+  workers.settle();
+  CHECK(launches == 3);
+  CHECK(count("warm") == "warm at ");
+
+  CountWorkers sick = workers_of(PTXBENCH_TEST_WORKER);
+  sick.prepare("crash");
+  sick.settle();
+  CHECK(launches == 1);
+  CHECK(sick.count(request_for("pid"), none, {}));
+  CHECK(launches == 3);  // a cold one, and the next spare one
+  sick.prepare("crash");
+  CHECK(sick.count(request_for("pid"), none, {}));  // not settled before
 }
 
 TEST_CASE("count workers: one that dies makes the counts unavailable, and the next job is served") {
@@ -67,7 +97,7 @@ TEST_CASE("count workers: one that dies makes the counts unavailable, and the ne
 TEST_CASE("count workers: a worker that does not start, and a cancelled job, are errors") {
   LocalCallbacks none;
   CountWorkers nowhere = workers_of("/nonexistent/worker");
-  nowhere.prepare();
+  nowhere.prepare("");
   const auto missing = nowhere.count(request_for("pid"), none, {});
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::worker);

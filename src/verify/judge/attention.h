@@ -73,8 +73,16 @@ PTXBENCH_JUDGE_FN float narrowed(u32 type, float v) {
 #endif
 }
 
-// Query i and key j.
-PTXBENCH_JUDGE_FN bool sees(u32 causal, u32 query, u32 key) { return !causal || key <= query; }
+// Which keys a query sees, as one number: 0 is all of them, any other m the keys 0 .. query + m - 2. So 2 is the causal mask,
+// and 1 and 3 are those one off, which only a diagnosis asks for: under 1 the first query sees nothing, and has no softmax.
+constexpr u32 kNoMask = 0, kCausalMask = 2;
+PTXBENCH_JUDGE_FN bool sees(u32 mask, u32 query, u32 key) { return !mask || key + 2 <= query + mask; }
+// How many keys, from the first on.
+PTXBENCH_JUDGE_FN u32 keys_seen(u32 mask, u32 query, u32 sequence) {
+  return mask && query + mask - 1 < sequence ? query + mask - 1 : sequence;
+}
+// The first query that sees a key; all after it do. May be the end of the sequence.
+PTXBENCH_JUDGE_FN u32 first_to_see(u32 mask, u32 key) { return mask && key + 2 > mask ? key + 2 - mask : 0; }
 
 // Which rows of every head a launch works on: its row r is sequence position `list[head * rows_of_head + row0
 // + r]`, or row0 + r where there is no list. Lists ascend.
@@ -91,7 +99,7 @@ struct ScoresArgs {
   AttentionRows which;
   u64 a, b, out;
   u32 sequence, depth, type;
-  u32 causal, by_key;
+  u32 mask, by_key;
   double scale;
 };
 
@@ -103,7 +111,7 @@ struct SoftmaxArgs {
   u64 sums;  // T [heads of the launch, rows]: l
   u64 lse;   // [all heads, rows_of_head], of lse_type
   u32 sequence, type, lse_type;
-  u32 causal, heads;
+  u32 mask, heads;
 };
 
 // From scores s and dP to P and dS = P * (dP - D), in place: both are T [heads of the launch, rows,
@@ -113,7 +121,7 @@ struct GradientArgs {
   u64 scores, products;
   u64 lse, dots;  // T [all heads, sequence], by query
   u32 sequence, type;
-  u32 causal, by_key, heads, unused;
+  u32 mask, by_key, heads, unused;
 };
 
 // out[head, row0 + r, d] = sum over c of weights[z, r, c] * b[head, c, d], times 1 / sums[z, r], or scale where there are no
@@ -122,7 +130,7 @@ struct WeightedArgs {
   AttentionRows which;
   u64 weights, b, sums, out;
   u32 sequence, depth, type, out_type;
-  u32 causal, by_key;
+  u32 mask, by_key;
   double scale;
 };
 
@@ -133,9 +141,9 @@ struct DotsArgs {
 };
 
 // The columns that a tile of rows [first, last] has anything of: [from, to).
-PTXBENCH_JUDGE_FN u32 first_column(u32 causal, u32 by_key, u32 first) { return causal && by_key ? first : 0; }
-PTXBENCH_JUDGE_FN u32 end_column(u32 causal, u32 by_key, u32 last, u32 sequence) {
-  return causal && !by_key && last + 1 < sequence ? last + 1 : sequence;
+PTXBENCH_JUDGE_FN u32 first_column(u32 mask, u32 by_key, u32 first) { return by_key ? first_to_see(mask, first) : 0; }
+PTXBENCH_JUDGE_FN u32 end_column(u32 mask, u32 by_key, u32 last, u32 sequence) {
+  return by_key ? sequence : keys_seen(mask, last, sequence);
 }
 
 }  // namespace ptxbench::judge

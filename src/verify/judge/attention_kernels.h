@@ -81,8 +81,8 @@ static __device__ __forceinline__ void scores_kernel(const ScoresArgs& g) {
   __shared__ Tiles<T> tiles;
   const u32 col0 = blockIdx.x * kWide, row0 = blockIdx.y * kWide, head = g.which.first_head + blockIdx.z;
   const u32 first = row_of(g.which, head, row0), last = last_row_of(g.which, head, row0);
-  if (col0 >= end_column(g.causal, g.by_key, last, g.sequence) ||
-      col0 + kWide <= first_column(g.causal, g.by_key, first))
+  if (col0 >= end_column(g.mask, g.by_key, last, g.sequence) ||
+      col0 + kWide <= first_column(g.mask, g.by_key, first))
     return;
   const u64 from = static_cast<u64>(head) * g.sequence * g.depth;
   // Thread t loads eight of k of one row of a and of b.
@@ -127,8 +127,8 @@ template <class T>
 static __device__ __forceinline__ void weighted_kernel(const WeightedArgs& g) {
   __shared__ Tiles<T> tiles;
   const u32 col0 = blockIdx.x * kWide, row0 = blockIdx.y * kWide, head = g.which.first_head + blockIdx.z;
-  const u32 from = first_column(g.causal, g.by_key, row_of(g.which, head, row0)) / kDeep * kDeep,
-            to = end_column(g.causal, g.by_key, last_row_of(g.which, head, row0), g.sequence);
+  const u32 from = first_column(g.mask, g.by_key, row_of(g.which, head, row0)) / kDeep * kDeep,
+            to = end_column(g.mask, g.by_key, last_row_of(g.which, head, row0), g.sequence);
   const T* weights =
       reinterpret_cast<const T*>(g.weights) + static_cast<u64>(blockIdx.z) * g.which.rows * g.sequence;
   const u64 b_head = static_cast<u64>(head) * g.sequence * g.depth;
@@ -197,7 +197,7 @@ static __device__ __forceinline__ void softmax_kernel(const SoftmaxArgs& g) {
   for (u64 at = thread_index() / 32; at < rows; at += thread_count() / 32) {
     const u32 z = static_cast<u32>(at / g.which.rows), r = static_cast<u32>(at % g.which.rows),
               head = g.which.first_head + z;
-    const u32 query = row_of(g.which, head, r), visible = end_column(g.causal, 0, query, g.sequence);
+    const u32 query = row_of(g.which, head, r), visible = end_column(g.mask, 0, query, g.sequence);
     T* s = reinterpret_cast<T*>(g.scores) + at * g.sequence;
     T most = -static_cast<T>(float_of_bits(0x7f800000));
     for (u32 c = lane; c < visible; c += 32) most = s[c] > most ? s[c] : most;
@@ -236,7 +236,7 @@ static __device__ __forceinline__ void gradient_kernel(const GradientArgs& g) {
     const u32 row = row_of(g.which, head, static_cast<u32>(at % g.which.rows));
     const u32 query = g.by_key ? c : row, key = g.by_key ? row : c;
     T p = T(0), ds = T(0);
-    if (sees(g.causal, query, key)) {
+    if (sees(g.mask, query, key)) {
       const u64 q = static_cast<u64>(head) * g.sequence + query;
       p = weight(sum(scores[i], -reinterpret_cast<const T*>(g.lse)[q]));
       ds = product(p, sum(products[i], -reinterpret_cast<const T*>(g.dots)[q]));

@@ -81,6 +81,23 @@ extern "C" __global__ void ptxbench_compare(CompareArgs args) {
   report(args.result, count, first);
 }
 
+extern "C" __global__ void ptxbench_digest(DigestArgs args) {  // `at` is a multiple of 8
+  const u64 words = args.bytes / 8;
+  Digest digest{0, 0};
+  for (u64 i = thread_index(); i < words; i += thread_count())
+    add_word(digest, args.key, i, reinterpret_cast<const u64*>(args.at)[i]);
+  if (thread_index() == 0 && args.bytes % 8 != 0)
+    add_word(digest, args.key, words, last_word(reinterpret_cast<const u8*>(args.at), args.bytes));
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    digest.low += __shfl_down_sync(0xffffffff, digest.low, lanes);
+    digest.high += __shfl_down_sync(0xffffffff, digest.high, lanes);
+  }
+  if (threadIdx.x % 32 != 0) return;
+  Digest* out = reinterpret_cast<Digest*>(args.result);
+  atomicAdd(&out->low, digest.low);
+  atomicAdd(&out->high, digest.high);
+}
+
 extern "C" __global__ void ptxbench_count_poison(PoisonArgs args) {
   const u64 mask = args.element_bytes == 8 ? ~0ull : (1ull << (8 * args.element_bytes)) - 1;
   const u64 poison = (0x0101010101010101ull * args.byte) & mask;
@@ -325,11 +342,13 @@ extern "C" __global__ void ptxbench_wipe_shared(FlushArgs args) {
   for (u64 i = threadIdx.x; i < args.words; i += blockDim.x) words[i] = args.tag;
 }
 
-// Launched with all the shared memory that a CTA can have, so that nothing else fits on its SM meanwhile.
+// Launched so that its CTAs fill all SMs, their threads or their shared memory: nothing else fits where one is. They end at random
+// such that the number that has ended doubles in equal times, from one at the start to all.
 extern "C" __global__ void ptxbench_neighbour(NeighbourArgs args) {
-  if (threadIdx.x != 0) return;
   const Philox random = philox(args.seed, blockIdx.x, 0, 0, 0);
-  const u64 wanted = random.v[0] % (args.nanoseconds + 1);
+  const float rank = (static_cast<float>(random.v[0]) + 1) * 0x1p-32f;  // in (0, 1]
+  const float part = 1 + log2f(rank) / log2f(static_cast<float>(gridDim.x) + 1);
+  const u64 wanted = part > 0 ? static_cast<u64>(part * static_cast<float>(args.nanoseconds)) : 0;
   u64 start, now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
   // The timer may tick seldom; the count of turns ends it in any case.

@@ -22,6 +22,31 @@ struct CompareArgs {
   u64 a, b, bytes, result;
 };
 
+// Two sums over the words of some memory, each word mixed with its place: equal where the memory is equal, and by chance with a
+// probability of about 2^-128 where it is not, for who does not know the key.
+struct Digest {
+  u64 low, high;
+};
+struct DigestArgs {
+  u64 at, bytes, key, result;  // Digest
+};
+PTXBENCH_JUDGE_FN u64 mixed(u64 x) {  // the finaliser of splitmix64
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+PTXBENCH_JUDGE_FN void add_word(Digest& digest, u64 key, u64 place, u64 word) {
+  const u64 salt = mixed(key + place * 0x9e3779b97f4a7c15ull);
+  digest.low += mixed(word ^ salt);
+  digest.high += mixed(word + mixed(salt ^ 0xd1b54a32d192ed03ull));
+}
+// The bytes behind the last whole word, as a word of their own.
+PTXBENCH_JUDGE_FN u64 last_word(const u8* at, u64 bytes) {
+  u64 word = 0;
+  for (u64 i = bytes / 8 * 8; i < bytes; ++i) word |= static_cast<u64>(at[i]) << (8 * (i % 8));
+  return word;
+}
+
 struct PoisonArgs {
   u64 at, elements, result;  // Mismatch: elements that are all poison
   u32 element_bytes, byte;
@@ -75,7 +100,7 @@ struct WrongTilesArgs {
   u64 columns, tile_rows, tile_columns, grid_columns;
 };
 
-// A neighbour that takes SMs for a while, each for a time of its own up to `nanoseconds`.
+// A neighbour that takes room on the SMs for up to `nanoseconds`.
 struct NeighbourArgs {
   u64 seed, nanoseconds;
 };

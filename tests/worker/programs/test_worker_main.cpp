@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 namespace {
@@ -125,6 +126,13 @@ Result<Parcel> tally(Parcel&, StageHost&) {
   return Parcel(named(std::to_string(jobs++)));
 }
 
+std::optional<std::string> warm_with;
+
+void warm_up(const std::string& cuda_home) {
+  if (cuda_home == "crash") std::abort();
+  warm_with = cuda_home;
+}
+
 // A count worker without a GPU: the job's device says what happens.
 Result<Parcel> count(Parcel& job, StageHost&) {
   PTXBENCH_TRY_ASSIGN(const CountRequest request, count_request_from(job.message));
@@ -137,6 +145,7 @@ Result<Parcel> count(Parcel& job, StageHost&) {
     for (;;) ::pause();
   CountEvidence evidence;
   evidence.method = std::to_string(::getpid());
+  if (request.device == "warm") evidence.method = warm_with ? "warm at " + *warm_with : "cold";
   return Parcel(to_message(evidence));
 }
 
@@ -166,5 +175,6 @@ int main(int argc, char** argv) {
                          {"garbage", garbage},
                          {"environment", environment},
                          {"count", count}, {"tally", tally},
-                         {"pid", pid}});
+                         {"pid", pid}},
+                        warm_up);
 }
