@@ -53,6 +53,7 @@ void HappensBefore::reset(const Cluster& cluster) {
     t.released.clock.clear();
     t.pending.clock.clear();
     t.copies.fill(0);
+    t.issued.clear();
   }
   barriers_.clear();
   numbers_.clear();
@@ -203,6 +204,25 @@ void HappensBefore::waited(std::uint32_t warp, Wait what, std::uint64_t value) {
   if (waits.empty()) waits.resize(threads_.size() * kWaits, 0);
   std::uint64_t& own = waits[warp * kWaits + what];
   own = std::max(own, value);
+  if (what != kWgmma) return;
+  std::vector<Known>& known = threads_[warp].base.accesses;
+  const std::uint32_t first = warp - warp % warps_ % 4;
+  for (std::uint32_t w = first; w < first + 4 && w < threads_.size(); ++w) {
+    const auto& issued = threads_[w].issued;
+    for (std::size_t i = issued.size(); i-- > 0;) {
+      if (issued[i].first > value) continue;
+      known[w].join({issued[i].second, 0, 0});
+      break;
+    }
+  }
+}
+
+void HappensBefore::issued(std::uint32_t warp, std::uint64_t number) {
+  Threads& t = threads_[warp];
+  if (!t.issued.empty() && t.issued.back().second == t.accesses) return;
+  constexpr std::size_t kMost = 64;
+  if (t.issued.size() == kMost) t.issued.erase(t.issued.begin(), t.issued.begin() + kMost / 2);
+  t.issued.emplace_back(number, t.accesses);
 }
 
 bool HappensBefore::knows_wait(std::uint32_t warp, int lane, std::uint32_t of, Wait what,

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ptxbench::emulator {
@@ -57,11 +58,16 @@ class HappensBefore {
   std::uint32_t number_of(const Warp& warp) const { return number_of(warp.cta->rank, warp.index); }
 
   void waited(std::uint32_t warp, Wait what, std::uint64_t value);
+  // @p warp issues number @p number of its warpgroup's wgmma. Who waits for it goes on when all four warps
+  // have issued it, and what their lanes had accessed then is done: loops that read scales, or A, with
+  // ordinary loads and free the buffer by one lane's arrival rest on that (CUTLASS, DeepGEMM).
+  void issued(std::uint32_t warp, std::uint64_t number);
   // Whether lane @p lane of @p warp knows that warp @p of has waited so; -1: whether any of its lanes does.
   bool knows_wait(std::uint32_t warp, int lane, std::uint32_t of, Wait what, std::uint64_t value) const;
 
   // The next access of @p warp: its number, from 1 on.
   std::uint32_t next_access(std::uint32_t warp) { return ++threads_[warp].accesses; }
+  std::uint32_t accesses(std::uint32_t warp) const { return threads_[warp].accesses; }
   // What all lanes of a warp know.
   const Clock& known(std::uint32_t warp) const { return threads_[warp].base; }
   // Whether lane @p lane of warp @p warp knows of @p event; -1: whether any of its lanes does.
@@ -104,6 +110,7 @@ class HappensBefore {
     Part released;                               // at the last releasing fence
     Part pending;                                // from relaxed reads and waits, for an acquiring fence
     std::array<std::uint32_t, kLanes> copies{};  // groups of cp.async that a lane has waited for
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> issued;  // its last wgmma, and `accesses` then
   };
   struct Barrier {
     WaitKey key;

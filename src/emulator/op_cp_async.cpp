@@ -4,6 +4,7 @@
 #include "emulator/races.hpp"
 #include "emulator/text.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ptxbench::emulator {
@@ -38,11 +39,18 @@ class ThreadCopies final : public GroupedOp {
       std::uint8_t* to =
           memory.shared(agent, c.to, bytes, bytes, Access::write, Proxy::async, !generic_to, cta, offset);
       if (!to) break;
-      if (cluster.races != nullptr) cluster.races->copy_write(agent, *cta, offset, bytes, group_of(lane) + 1);
       std::uint64_t undefined = 0;
+      const std::uint8_t* from = nullptr;
       if (c.read != 0) {
-        const std::uint8_t* from = memory.global(agent, c.from, c.read, bytes, Access::read);
+        from = memory.global(agent, c.from, c.read, bytes, Access::read);
         if (!from) break;
+      }
+      if (cluster.races != nullptr) {
+        const bool same = (c.read == 0 || std::memcmp(to, from, c.read) == 0) &&
+                          std::all_of(to + c.read, to + bytes, [](std::uint8_t b) { return b == 0; });
+        cluster.races->copy_write(agent, *cta, offset, bytes, group_of(lane) + 1, same);
+      }
+      if (c.read != 0) {
         std::memcpy(to, from, c.read);
         if (track) memory.global_undefined(c.from, c.read, &undefined);
       }

@@ -147,6 +147,7 @@ Flow run_wgmma(Exec& x) {
   };
   for (unsigned i = 0; i < d; ++i) mark(i, kWriteInFlight);
   for (unsigned i = 0; a_in_registers && i < 4; ++i) mark(a + i, kReadInFlight);
+  if (HappensBefore* order = order_of(x.cluster)) order->issued(order->number_of(x.warp), number);
   op->joined |= static_cast<std::uint8_t>(1U << place);
   if (op->joined == 15) {
     x.cluster.async->poke(x.run);  // may complete and destroy `op`

@@ -438,13 +438,14 @@ void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, st
 }
 
 void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
-                       std::uint32_t group) {
+                       std::uint32_t group, bool same) {
   if (full() || agent.site.warp < 0) return;
   Doing d;
   d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
   d.access = Access::write;
   d.who = who_of(Kind::copy, d.warp);
   d.stamp = group << 6;
+  d.same = same;
   auto& copies = logs_[d.warp].copies;
   if (const std::pair copy(group, agent.site.op); copies.empty() || copies.back() != copy) {
     constexpr std::size_t kKept = 64;
@@ -595,7 +596,7 @@ Site Races::site_of(std::uint32_t who, std::uint32_t stamp) const {
   if (kind_of(who) == Kind::copy) {
     for (const auto& [group, op] : logs_[index].copies)
       if (group == number) site.op = op;
-  } else if (!ops.empty()) {
+  } else if (number + ops.size() > order.accesses(index)) {
     site.op = ops[number & (ops.size() - 1)];
   }
   return site;
@@ -615,9 +616,9 @@ void Races::found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::
 
 void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t by, std::uint32_t stamp,
                  bool was_write) {
-  if (full()) return;
-  if (d.storing != nullptr && was_write) {
-    // The same bytes again are no matter.
+  if (full() || d.same) return;
+  if (d.storing != nullptr) {
+    // The same bytes again are no matter, not even to who reads them.
     const Exec& x = *d.storing;
     const unsigned n = x.op.a, each = x.op.b;
     const auto lane = static_cast<unsigned>(d.lane);

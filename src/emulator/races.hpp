@@ -42,9 +42,9 @@ class Races {
   // owner:
   void async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
                    const Cta& owner, std::uint32_t barrier, bool reduces);
-  // A cp.async of the lane's group @p group (from 1 on).
+  // A cp.async of the lane's group @p group (from 1 on). @p same: it writes what is there already.
   void copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
-                  std::uint32_t group);
+                  std::uint32_t group, bool same);
   void async_read(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes);
   // Of a wgmma: chunks of 16 bytes.
   void wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, const std::uint32_t* chunks,
@@ -86,6 +86,7 @@ class Races {
     bool strong = false;
     bool repeats = false;           // several lanes may access the same bytes
     const Exec* storing = nullptr;  // a plain st
+    bool same = false;              // what it writes is there already
     Run* run = nullptr;
     const Grid* grid = nullptr;
     Site site;
@@ -94,7 +95,8 @@ class Races {
   };
   struct Log {  // ops of a warp's last accesses, by number modulo the size
     std::vector<std::uint32_t> ops;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;  // groups of its last cp.async, and their ops
+    std::vector<std::pair<std::uint32_t, std::uint32_t>>
+        copies;  // groups of its last cp.async, and their ops
   };
   struct Made {
     std::uint32_t who = 0, stamp = 0;

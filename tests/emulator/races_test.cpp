@@ -57,6 +57,14 @@ TEST_CASE("Race: a store that another warp reads needs a barrier in between") {
             Contains(kRace + "writes shared memory"));
   // The same value again is no matter.
   CHECK(hazards(kBegin + "mov.u32 %r9, 5;\nst.shared.u32 [%r3+64], %r9;\n", kTwoWarps) == "none");
+  // Nor to who has read it (warp 0, before it sets a flag that orders nothing).
+  const std::string read =
+      "@%p4 st.shared.u32 [%r3], 5;\n@%p4 st.shared.u32 [%r3+1024], 0;\nbar.sync 0;\n@%p2 bra "
+      "WRITE;\nld.shared.u32 %r8, [%r3];\n@%p4 st.volatile.shared.u32 [%r3+1024], 1;\nbra.uni "
+      "END;\nWRITE:\nL:\nld.volatile.shared.u32 %r9, [%r3+1024];\nsetp.eq.u32 %p5, %r9, 0;\n@%p5 bra L;\n";
+  CHECK(hazards(kBegin + read + "st.shared.u32 [%r3], 5;\nEND:\n", kTwoWarps) == "none");
+  CHECK_HAS(hazards(kBegin + read + "st.shared.u32 [%r3], 6;\nEND:\n", kTwoWarps),
+            Contains(kRace + "writes shared memory") && Contains("reads"));
 }
 
 TEST_CASE("Race: neighbouring bytes are no conflict") {
@@ -269,6 +277,18 @@ TEST_CASE("Race: cp.async is there for its thread behind the wait, for others be
   CHECK_HAS(hazards(kernel("cp.async.wait_group 1;\n", "bar.sync 0;\n", "%r5"), kTwoWarps),
             Contains(kRace) && Contains("no cp.async.wait_group"));
   CHECK_HAS(hazards(kernel("", "", "%r4"), kTwoWarps), Contains("no cp.async.wait_group"));
+  // Two warps that copy the same bytes to one place.
+  const auto twice = [](const std::string& before, const std::string& guard) {
+    return kBegin + before +
+           "shl.b32 %r9, %r6, 2;\ncvt.u64.u32 %rd5, %r9;\nadd.u64 %rd5, %rd5, %rd1;\nadd.u32 %r9, %r9, "
+           "%r3;\n" +
+           guard +
+           "cp.async.ca.shared.global [%r9], [%rd5], 4;\ncp.async.wait_all;\nbar.sync 0;\nld.shared.u32 %r8, "
+           "[%r9];\n";
+  };
+  CHECK(hazards(twice("", ""), kTwoWarps) == "none");
+  CHECK_HAS(hazards(twice("add.u32 %r9, %r1, 1;\n@%p1 st.shared.u32 [%r4], %r9;\n", "@%p2 "), kTwoWarps),
+            Contains(kRace + "writes") && Contains("st.shared.u32") && Contains("cp.async"));
   // Behind cp.async.mbarrier.arrive it is there for who waits.
   const std::string arrive =
       kBegin + init("64") +
@@ -314,6 +334,35 @@ TEST_CASE("Race: wgmma reads what all of its warps know of") {
   CHECK(hazards(kernel("bar.sync 0;\n"), group) == "none");
   CHECK_HAS(hazards(kernel("bar.warp.sync -1;\n"), group),
             Contains(kRace + "reads") && Contains("wgmma.mma_async"));
+}
+
+TEST_CASE("Race: what lanes read before a wgmma is read where it has been waited for") {
+  // Warps 0 to 3 read a word each, and one lane in all gives them back; warp 4 writes them again.
+  const std::string multiply =
+      "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, "
+      "%rd3, %rd4, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+  const std::string read = "ld.shared.u32 %r8, [%r4+4096];\n";
+  const auto kernel = [&](const std::string& body) {
+    return kBegin + init("1") +
+           "shl.b32 %r5, %r1, 4;\nadd.u32 %r5, %r5, %r3;\nmov.u32 %r9, 0;\nsetp.ge.u32 %p5, %r1, 128;\n@!%p5 "
+           "st.shared.v4.b32 [%r5], {%r9, %r9, %r9, %r9};\n@!%p5 st.shared.v4.b32 [%r5+2048], {%r9, %r9, "
+           "%r9, "
+           "%r9};\nst.shared.u32 [%r4+4096], %r1;\nfence.proxy.async;\nbar.sync 0;\n@%p5 bra WRITE;\nmov.f32 "
+           "%f0, 0f00000000;\nmov.f32 %f1, %f0;\nmov.f32 %f2, %f0;\nmov.f32 %f3, %f0;\nshr.u32 %r10, %r3, "
+           "4;\ncvt.u64.u32 %rd3, %r10;\nadd.u64 %rd3, %rd3, 0x1000080000;\nadd.u64 %rd4, %rd3, 128;\n" +
+           body + "@%p4 mbarrier.arrive.shared.b64 _, [%r7];\nbra.uni END;\nWRITE:\n" +
+           wait("W", "%r7", "0") +
+           "shl.b32 %r9, %r6, 2;\nadd.u32 %r9, %r9, %r3;\nst.shared.u32 [%r9+4096], %r1;\nst.shared.u32 "
+           "[%r9+4224], %r1;\nEND:\n";
+  };
+  const TextLaunch five{{1, 1, 1}, {160, 1, 1}};
+  CHECK(hazards(kernel(read + multiply), five) == "none");
+  CHECK_HAS(hazards(kernel(multiply + read), five), Contains(kRace + "writes") && Contains("reads"));
+  // Not what was read before another one, for which nobody waits.
+  std::string unwaited = multiply;
+  unwaited.erase(unwaited.find("wgmma.wait_group"));
+  CHECK_HAS(hazards(kernel(multiply + read + unwaited), five),
+            Contains(kRace + "writes") && Contains("reads"));
 }
 
 TEST_CASE("Race: ldmatrix and stmatrix are accesses like others") {
