@@ -199,14 +199,18 @@ def make_samples(args):
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow("arch ptx low64 high64 disassembly".split())
         for arch in ("sm_90a", "sm_100a"):
-            forms = [wgmma_kernel("k", *form) for form in wgmma_forms()] if arch == "sm_90a" else []
-            forms += [mma_kernel("k", *form) for form in MMA_FORMS]
-            for ptx, text in forms:
-                source, cubin = pathlib.Path(folder, "k.cu"), pathlib.Path(folder, "k.cubin")
-                source.write_text(text)
-                cubin.write_bytes(compile_cubin(nvrtc, source, arch, ""))
-                done = subprocess.run([args.nvdisasm, "-c", "-hex", str(cubin)], capture_output=True, text=True, check=True)
-                found = [s for s in parse_dump(done.stdout.splitlines()) if MATRIX.match(s.opcode)]
+            makers = [(wgmma_kernel, form) for form in wgmma_forms()] if arch == "sm_90a" else []
+            makers += [(mma_kernel, form) for form in MMA_FORMS]
+            kernels = [make(f"k{i}", *form) for i, (make, form) in enumerate(makers)]
+            source, cubin = pathlib.Path(folder, "k.cu"), pathlib.Path(folder, "k.cubin")
+            source.write_text("".join(text for _, text in kernels))
+            cubin.write_bytes(compile_cubin(nvrtc, source, arch, ""))
+            done = subprocess.run([args.nvdisasm, "-c", "-hex", str(cubin)], capture_output=True, text=True, check=True)
+            code = {}
+            for section in re.split(r"^\s*\.section\s+\.text\.", done.stdout, flags=re.M)[1:]:
+                code[re.match(r"\w+", section).group(0)] = section.splitlines()
+            for i, (ptx, _) in enumerate(kernels):
+                found = [s for s in parse_dump(code[f"k{i}"]) if MATRIX.match(s.opcode)]
                 if not found:
                     print(f"{arch} {ptx}: no matrix instruction")
                 for s in found:
