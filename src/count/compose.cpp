@@ -1,4 +1,6 @@
 // What counts mean: pure functions from a counter's records and the code to what the verdict says.
+#include "count/flops.hpp"
+
 #include <ptxbench/count.hpp>
 #include <ptxbench/sass.hpp>
 
@@ -27,6 +29,8 @@ struct Sum {
 struct Sums {
   std::map<std::tuple<std::string, std::string, std::string>, Sum> opcodes;  // by kernel, opcode, family
   std::map<std::pair<std::string, std::string>, Sum> families;               // by kernel, family
+  FlopTally flops;
+  int sm = 0;
 };
 
 std::string name_of(const std::string& symbol, const KernelNames& names) {
@@ -48,6 +52,7 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
     return make_error(ErrorCode::not_found, modules[records.module].source + " has no kernel \"" +
                                                 records.symbol + "\", which has records");
   const std::string name = name_of(records.symbol, names);
+  sums.sm = cubin.sm;
   for (const CountRecord& record : records.records) {
     if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
         record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
@@ -57,9 +62,11 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
                             std::to_string(record.pc_offset) + ", but its code of " +
                             std::to_string(kernel->code_bytes) + " bytes has no instruction there");
     const std::uint64_t at = kernel->code_offset + record.pc_offset;
-    const sass::Opcode opcode = sass::decode(cubin.sm, {read64(file, at), read64(file, at + 8)});
+    const sass::Word word{read64(file, at), read64(file, at + 8)};
+    const sass::Opcode opcode = sass::decode(cubin.sm, word);
     sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record);
     sums.families[{name, opcode.family}].add(record);
+    sums.flops.add(name, opcode.mnemonic, sass::flops_of(cubin.sm, word), record.threads_predicated_on);
   }
   return {};
 }
@@ -83,7 +90,7 @@ void fill(const Sums& sums, CountsBlock& block) {
 }  // namespace
 
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
-                    const KernelNames& names, Verdict& verdict) {
+                    const KernelNames& names, Verdict& verdict, std::optional<double> task_flops) {
   for (const StageTime& stage : evidence.stages)
     verdict.provenance.stages.push_back({"count." + stage.stage, stage.duration_ns});
   for (const auto& version : evidence.versions) {
@@ -110,8 +117,12 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   for (const KernelRecords& kernel : evidence.kernels)
     if (const Result<void> added = add_kernel(kernel, modules, names, sums); !added)
       return unavailable("the counter's records do not fit the code: " + added.error().to_string());
+  if (sums.sm == 0 && !modules.empty())  // nothing was executed
+    if (const Result<sass::Cubin> cubin = sass::read_cubin(modules[0].cubin)) sums.sm = cubin->sm;
   block.state = Availability::measured;
   fill(sums, block);
+  sums.flops.fill(task_flops, block);
+  judge_architecture(sums.sm, block);
 }
 
 }  // namespace ptxbench

@@ -92,6 +92,11 @@ KernelNames kernel_names(const Verdict& verdict) {
   return names;
 }
 
+std::optional<double> task_flops(const Workload& workload) {
+  const std::optional<TaskWork> work = task_work(workload);
+  return work ? std::optional(work->flops) : std::nullopt;
+}
+
 // The same for the same request, so that a verdict can be repeated.
 std::vector<EmulatorSchedule> schedules_of(std::uint64_t seed, int count) {
   std::vector<EmulatorSchedule> schedules;
@@ -188,7 +193,7 @@ Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) 
     for (const OutputEvidence& output : evidence.trials[0].outputs)
       if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
-    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict);
+    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload));
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }
@@ -278,7 +283,7 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict);
+  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload));
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }
