@@ -65,6 +65,16 @@ class Emulator final : public EmulatedDevice {
   void begin_report() override { report_ = {}; }
   EmulatorReport report() const override { return report_.build(); }
 
+  // Of the launches that follow: whether Memory::reused is to be known, which begins as false. For tests.
+  void follow_global(bool follow) {
+    settle();
+    follows_global_ = follow;
+    memory_.forget_reuse();
+  }
+  bool global_reused() const noexcept { return memory_.reused(); }
+  // Whether launches under the schedule eager look for races in shared memory, as they do by default. For benchmarks.
+  void find_races(bool find) noexcept { finds_races_ = find; }
+
  private:
   struct Launch {
     std::shared_ptr<const Kernel> kernel;
@@ -110,6 +120,7 @@ class Emulator final : public EmulatedDevice {
   DeviceOutcome pending_fault_;
   std::optional<Error> pending_error_;
   EmulatorSchedule schedule_;
+  bool follows_global_ = false, finds_races_ = true;
   std::uint64_t launches_ = 0;
   Report report_;
 };

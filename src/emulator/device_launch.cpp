@@ -180,6 +180,7 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, bool next_depend
   grid.cooperative = launch.cooperative;
   grid.dependent = launch.dependent;
   grid.remembers_writes = next_depends;
+  grid.follows_global = follows_global_;
   memory_.next_launch();
   grid.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   const std::uint32_t align = std::max(kernel.dynamic_shared_align, 1u);
@@ -191,7 +192,7 @@ Result<DeviceOutcome> Emulator::do_launch(const Launch& launch, bool next_depend
   grid.ctas_per_sm = launch.ctas_per_sm;
   grid.schedule = launch.schedule;
   // What orders two accesses does not depend on the schedule: the first one looks for all.
-  grid.finds_races = grid.schedule.mode == Schedule::Mode::eager && grid.shared_bytes > kSystemShared;
+  grid.finds_races = finds_races_ && grid.schedule.mode == Schedule::Mode::eager && grid.shared_bytes > kSystemShared;
   grid.limits.steps = options_.step_limit;
   grid.limits.deadline_ns = deadline;
   grid.limits.threads = options_.threads;

@@ -203,7 +203,9 @@ struct Grid {
   // Launched while the one before may still run (programmatic dependent launch); the next launch is such a one, so that
   // what this one writes is remembered.
   bool dependent = false, remembers_writes = false;
-  bool watches_global() const { return dependent || remembers_writes; }
+  // Remembers which bytes of global memory are accessed, to say whether one that is written is accessed again.
+  bool follows_global = false;
+  bool watches_global() const { return dependent || remembers_writes || follows_global; }
   bool finds_races = false;                // in shared memory
   Schedule schedule;
   Limits limits;

@@ -46,7 +46,8 @@ void give_back(std::uint8_t* p, std::uint64_t bytes) noexcept {
 }
 std::uint64_t bit_words(std::uint64_t bytes) { return (bytes + 63) / 64; }
 void forget(Block& block) noexcept {
-  for (auto* bits : {&block.undefined, &block.written, &block.written_before})
+  for (auto* bits : {&block.undefined, &block.written, &block.written_before, &block.followed_reads,
+                     &block.followed_writes})
     delete[] bits->exchange(nullptr, std::memory_order_relaxed);
 }
 
@@ -98,7 +99,7 @@ struct Memory::State {
   std::vector<Block*> slots;                   // by slot; null: free
   std::vector<std::unique_ptr<Block>> blocks;  // in no order
   std::size_t next_slot = 0;  // where the search for free ones begins: freed addresses come back late
-  std::atomic<bool> any_undefined{false};
+  std::atomic<bool> any_undefined{false}, reused{false};
   MapChanges map_changes;
 
   Block* at(std::uint64_t address) const noexcept {
@@ -394,6 +395,8 @@ void Memory::next_launch() noexcept {
   for (const auto& b : state_->blocks) {
     delete[] b->written_before.load(std::memory_order_relaxed);
     b->written_before.store(b->written.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
+    for (auto* bits : {&b->followed_reads, &b->followed_writes})
+      delete[] bits->exchange(nullptr, std::memory_order_relaxed);
   }
 }
 
@@ -407,6 +410,25 @@ void Memory::remember_write(std::uint64_t address, std::uint64_t bytes) {
     return true;
   });
 }
+
+void Memory::follow(std::uint64_t address, std::uint64_t bytes, Access access) {
+  Block* b = find(address);
+  if (b == nullptr) return;
+  Word* reads = bits_of(b->followed_reads, b->bytes);
+  Word* writes = bits_of(b->followed_writes, b->bytes);
+  const std::uint64_t begin = address - b->address;
+  // Each first says what it does, then looks: of two host threads at least one sees the other.
+  for_words(begin, std::min(begin + bytes, b->bytes), [&](std::uint64_t word, Word mask) {
+    const Word before = std::atomic_ref<Word>((access == Access::read ? reads : writes)[word]).fetch_or(mask);
+    const Word other = std::atomic_ref<Word>((access == Access::read ? writes : reads)[word]).load();
+    if ((other & mask) != 0 || (access != Access::read && (before & mask) != 0))
+      state_->reused.store(true, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+bool Memory::reused() const noexcept { return state_->reused.load(std::memory_order_relaxed); }
+void Memory::forget_reuse() noexcept { state_->reused.store(false, std::memory_order_relaxed); }
 
 bool Memory::written_before(std::uint64_t address, std::uint64_t bytes) const noexcept {
   const Block* b = state_->at(address);

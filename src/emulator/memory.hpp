@@ -51,6 +51,8 @@ struct Block {
   std::atomic<std::uint64_t*> undefined{nullptr};
   // The same of what the launch that runs has written, and the one before it; null: nothing, or nobody asks.
   std::atomic<std::uint64_t*> written{nullptr}, written_before{nullptr};
+  // For launches with Grid::follows_global: what the one that runs has read, and written.
+  std::atomic<std::uint64_t*> followed_reads{nullptr}, followed_writes{nullptr};
 };
 
 // Global addresses [begin, end) that kernels may access, all in one block (and in one named part, where it has any).
@@ -109,6 +111,11 @@ class Memory {
   // For launches of which Grid::watches_global: remembers a write, remarks a read of what the launch before wrote. Reads
   // and writes through `global` are watched there; those through a span by who makes them.
   void watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access);
+  // Whether a launch with Grid::follows_global has written a byte that it accessed by another instruction or lane too,
+  // by whomever and however: where not, no order of accesses to global memory within a launch can matter. Errs towards
+  // true: a load may count more bytes than it reads.
+  bool reused() const noexcept;
+  void forget_reuse() noexcept;
   // Tensor maps that the launch under way has changed.
   MapChanges& map_changes() noexcept;
   // "A[3, 17] (bf16)" or "17 bytes behind the end of A"; the address where nothing is near.
@@ -116,6 +123,7 @@ class Memory {
 
  private:
   void remember_write(std::uint64_t address, std::uint64_t bytes);
+  void follow(std::uint64_t address, std::uint64_t bytes, Access access);
   bool written_before(std::uint64_t address, std::uint64_t bytes) const noexcept;
   struct State;
   std::unique_ptr<State> state_;

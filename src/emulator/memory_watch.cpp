@@ -6,6 +6,7 @@
 namespace ptxbench::emulator {
 
 void Memory::watch(Agent& agent, std::uint64_t address, std::uint64_t bytes, Access access) {
+  if (agent.grid.follows_global) follow(address, bytes, access);
   if (agent.grid.remembers_writes && access != Access::read) remember_write(address, bytes);
   if (!agent.grid.dependent || access == Access::write || !written_before(address, bytes)) return;
   const VectorClocks* clocks = agent.cluster.clocks.get();

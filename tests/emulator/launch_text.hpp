@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/contains.hpp"
+#include "emulator/device.hpp"
 #include "support/catch.hpp"
 
 #include <ptxbench/emulator.hpp>
@@ -20,6 +21,7 @@ struct TextLaunch {
   std::uint32_t dynamic_shared = 0;
   EmulatorSchedule schedule;
   std::string device = "emulator:h200?threads=1";
+  bool follow_global = false;  // fills TextResult::global_reused
   std::uint64_t deadline_ns = 60'000'000'000;
 };
 
@@ -28,6 +30,7 @@ struct TextResult {
   DeviceOutcome outcome;
   std::string error;  // of loading or preparing
   std::vector<std::uint32_t> out;
+  bool global_reused = false;
 
   const EmulatorFinding* find(EmulatorFinding::Grade grade, const std::string& code = {}) const {
     for (const EmulatorFinding& f : report.findings)
@@ -77,6 +80,7 @@ inline TextResult launch_text(const std::string& declarations, const std::string
   auto opened = open_emulator_device(*options);
   if (!opened) FAIL(opened.error().to_string());
   EmulatedDevice& device = **opened;
+  static_cast<emulator::Emulator&>(device).follow_global(how.follow_global);
   device.set_schedule(how.schedule);
   const std::string text = kernel_text(declarations, body);
   ModuleImage image;
@@ -129,6 +133,7 @@ inline TextResult launch_text(const std::string& declarations, const std::string
       result.outcome = *ended;
   }
   result.report = device.report();
+  result.global_reused = static_cast<emulator::Emulator&>(device).global_reused();
   result.out.resize(64);
   REQUIRE(device.read(out->address, {reinterpret_cast<std::uint8_t*>(result.out.data()), 64 * 4}));
   return result;

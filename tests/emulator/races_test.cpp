@@ -376,3 +376,47 @@ TEST_CASE("Race: ldmatrix and stmatrix are accesses like others") {
   const std::string store = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r9], {%r1, %r1, %r1, %r1};\n";
   CHECK_HAS(hazards(kBegin + rows + store + "ld.shared.u32 %r8, [%r5];\n", kTwoWarps), Contains(kRace));
 }
+
+// What excuses deleted barriers in the mutation matrix rests on this.
+TEST_CASE("Global memory: a byte that is written and accessed again is told, whoever accesses it") {
+  const auto reused = [](const std::string& body, TextLaunch how) {
+    how.follow_global = true;
+    const TextResult r = launch_text(kDeclarations, body, how);
+    REQUIRE(r.fault() == "none");
+    return r.global_reused;
+  };
+  // %rd3 the thread's word of the output, %rd4 that of the thread 32 on.
+  const std::string begin =
+      kBegin +
+      "mul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd3, %rd3, %rd2;\nxor.b32 %r8, %r1, 32;\nmul.wide.u32 %rd4, %r8, "
+      "4;\nadd.u64 %rd4, %rd4, %rd2;\n";
+  const std::string store = "st.global.u32 [%rd3], %r1;\n", load = "ld.global.u32 %r9, [%rd4];\n";
+  CHECK_FALSE(reused(begin + store, kTwoWarps));
+  CHECK_FALSE(reused(begin + "@%p1 " + store, kTwoWarps));
+  CHECK_FALSE(reused(begin + "@%p3 " + store, kTwoWarps));
+  CHECK_FALSE(
+      reused(begin + "ld.global.u32 %r9, [%rd1];\nld.global.u32 %r9, [%rd1+4];\n" + store, kTwoWarps));
+  CHECK_FALSE(
+      reused(begin + "@%p1 st.global.u8 [%rd3], %r1;\n@%p1 st.global.u8 [%rd3+1], %r1;\n", kTwoWarps));
+  // Read behind the write, and before it; by lanes together and on their own.
+  CHECK(reused(begin + store + "bar.sync 0;\n" + load, kTwoWarps));
+  CHECK(reused(begin + store + "bar.sync 0;\n@%p3 " + load, kTwoWarps));
+  CHECK(reused(begin + "@%p3 " + store + "bar.sync 0;\n@%p3 " + load, kTwoWarps));
+  CHECK(reused(begin + store + "bar.sync 0;\nld.u8 %r9, [%rd4+3];\n", kTwoWarps));
+  CHECK(reused(begin + "@%p1 st.global.u32 [%rd4], %r1;\nbar.sync 0;\n@%p1 " + store + "@%p1 " + load,
+               kTwoWarps));
+  CHECK(
+      reused(begin + "mov.u32 %r9, 0;\n" + store + "bar.sync 0;\n@%p1 st.global.v2.u32 [%rd2], {%r9, %r9};\n",
+             kTwoWarps));
+  // Written twice, by lanes of one instruction, by atomics, by cp.async read.
+  CHECK(reused(begin + "st.global.u32 [%rd2], %r1;\n", kWarp));
+  CHECK(reused(begin + "@%p3 red.global.add.u32 [%rd2], 1;\n", kTwoWarps));
+  CHECK_FALSE(reused(begin + "@%p4 red.global.add.u32 [%rd2], 1;\n", kTwoWarps));
+  CHECK(reused(begin + store +
+                   "bar.sync 0;\n@%p4 cp.async.ca.shared.global [%r3], [%rd2], 4;\n"
+                   "cp.async.wait_all;\n",
+               kTwoWarps));
+  CHECK(reused(
+      begin + store + "bar.sync 0;\n@%p4 prefetch.global.L2 [%rd2];\n@%p4 ld.global.nc.u32 %r9, [%rd4];\n",
+      kTwoWarps));
+}

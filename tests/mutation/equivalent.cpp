@@ -189,29 +189,36 @@ class Rules {
     return {};
   }
 
+  // Another barrier, or a collective that all lanes come to: that orders no memory, so it does only where no
+  // order of accesses to global memory can matter (a race in shared memory would have been found).
   std::string warp_barrier() const {
     for (std::uint32_t k = s_.mutant.index + 1; k < f_->body.size(); ++k) {
       const Instruction& i = f_->body[k];
-      const bool collective = has(i, "aligned") || i.opcode == "stmatrix" || i.opcode == "ldmatrix" ||
-                              i.opcode == "wgmma" || cta_barrier(i) || begins(i, "bar.warp");
+      if (cta_barrier(i) || begins(i, "bar.warp")) return "a barrier follows with no access in between";
+      const bool collective =
+          has(i, "aligned") || i.opcode == "stmatrix" || i.opcode == "ldmatrix" || i.opcode == "wgmma";
+      if (collective && s_.global_reused) break;
       if (collective) return "the next access of the warp is a collective that all its lanes come to";
       if (communicates(i) || i.opcode == "bra") break;
     }
     return {};
   }
 
-  // A barrier of a CTA or a warp without which the detector of races finds nothing: what it orders, other
-  // barriers order as well, or nobody accesses. Not where threads may speak to each other through global
-  // memory, which the detector does not follow.
+  // A barrier of a CTA or a warp without which the detector of races finds nothing: what it orders in shared
+  // memory, other barriers order as well, or nobody accesses. The detector does not follow global memory:
+  // there no order may matter at all, in the runs of the mutant, and nothing may look as if threads spoke to
+  // each other there, which another workload might show.
   std::string orders_nothing() const {
-    for (const Instruction& i : f_->body) {
-      const bool strong = has(i, "acquire") || has(i, "release") || has(i, "relaxed") || has(i, "volatile") ||
-                          i.opcode == "atom" || i.opcode == "red";
-      const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
-      if (memory && strong && !has(i, "shared") && !has(i, "shared::cta") && !has(i, "shared::cluster"))
-        return {};
-    }
-    return "nothing in shared memory is ordered by it alone (each access is followed)";
+    if (s_.global_reused) return {};
+    for (const ptx::Function& f : s_.module.functions)
+      for (const Instruction& i : f.body) {
+        const bool strong = has(i, "acquire") || has(i, "release") || has(i, "relaxed") ||
+                            has(i, "volatile") || has(i, "mmio") || i.opcode == "atom" || i.opcode == "red";
+        const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
+        if (memory && strong && !has(i, "shared") && !has(i, "shared::cta") && !has(i, "shared::cluster"))
+          return {};
+      }
+    return kOrdersNothing;
   }
 
   // Whether on every way that leads to instruction @p to the last one that writes @p reg is one that @p good
@@ -279,8 +286,10 @@ class Rules {
            std::any_of(o.parts.begin(), o.parts.end(), [&](const Operand& p) { return names(p, reg); });
   }
 
-  // The barrier at a kernel's end, where no CTA reaches into another's shared memory.
+  // The barrier at a kernel's end, where no CTA reaches into another's shared memory, or speaks to it (or to
+  // its own threads) through global memory.
   std::string cluster_end() const {
+    if (s_.global_reused) return {};
     const bool remote = std::any_of(f_->body.begin(), f_->body.end(), [](const Instruction& i) {
       const std::string text = i.text();
       return i.opcode == "mapa" || contains(text, "multicast") ||

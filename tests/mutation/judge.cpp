@@ -1,5 +1,7 @@
 #include "judge.hpp"
 
+#include "emulator/device.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -182,10 +184,14 @@ VerifyEvidence Subject::verify(EmulatedDevice& device, const KernelCase& c, cons
 }
 
 Judgement Subject::judge(const Mutant& mutant) {
+  auto& device = static_cast<emulator::Emulator&>(*device_);
+  device.follow_global(mutant.kind == "delete_barrier");
   Judgement j = run(mutant);
+  const bool reused = mutant.kind != "delete_barrier" || device.global_reused();
+  device.follow_global(false);
   if (j.outcome != HowFound::survived) return j;
-  j.equivalent = equivalent_because(
-      {module_, mutant, case_.solution.find_source("launch.json")->content, j.note, kernels_, used_maps_});
+  j.equivalent = equivalent_because({module_, mutant, case_.solution.find_source("launch.json")->content,
+                                     j.note, kernels_, used_maps_, reused});
   if (j.equivalent.empty() && mutant.kind == "drop_initialisation" && !mutant.other_values.empty() &&
       any_value_will_do(mutant))
     j.equivalent =

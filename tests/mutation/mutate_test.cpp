@@ -88,7 +88,7 @@ TEST_CASE("rules excuse what is no bug, and nothing else") {
   const std::string text = kernel(kBody);
   const ptx::Module module = parsed(text);
   for (const Mutant& m : mutants_of(module, text, lines(7, 19))) {
-    const std::string why = equivalent_because({module, m, "{}", "", {}, {}});
+    const std::string why = equivalent_because({module, m, "{}", "", {}, {}, true});
     INFO(m.what << " on line " << m.line << ": " << why);
     const bool beside = m.kind == "delete_barrier" && m.line >= 15;
     CHECK(why.empty() != (beside || m.kind == "delete_fence"));

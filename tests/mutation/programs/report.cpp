@@ -4,6 +4,7 @@
 // more or fewer are missed than it says. --known prints what that list would have to be, with the reasons
 // that it has; a person writes the others, in the place of "?".
 #include "core/json.hpp"
+#include "equivalent.hpp"
 #include "known_misses.hpp"
 
 #include <algorithm>
@@ -146,6 +147,13 @@ int main(int argc, char** argv) {
       "**%.1f%%** (bar: 90%%); %.0f s of one core.\n\n",
       all.mutants, all.equivalent(), all.others() - all.missed(), all.others(), found, all.right_line,
       all.with_line, lines, seconds);
+  if (const std::size_t n = reasons.count(kOrdersNothing) != 0 ? reasons.at(kOrdersNothing) : 0; n != 0)
+    std::printf(
+        "%zu barriers are needless by the word of the detector of races alone; were they counted as missed, "
+        "it "
+        "would be %zu of %zu = %.1f%%.\n\n",
+        n, all.others() - all.missed(), all.others() + n,
+        100.0 * static_cast<double>(all.others() - all.missed()) / static_cast<double>(all.others() + n));
   std::fflush(stdout);
   table("mutation", by_kind, all);
   table("subject", by_subject, all);
