@@ -1,5 +1,5 @@
 // An evaluation as a model reads it: short, concrete, nothing that the evaluation does not say.
-#include "agent/launched.hpp"
+#include "trace/launched.hpp"
 #include "core/json.hpp"
 
 #include <ptxbench/agent.hpp>
