@@ -211,6 +211,16 @@ std::optional<std::pair<double, double>> noise_interval(const std::vector<TimedP
 /// |1 - end|. With fewer pairs than an interval needs, |1 - ratio of medians|; nothing without samples.
 std::optional<double> noise_floor(const std::vector<TimedPair>& noise);
 
+/// The floating-point operations of a workload's matrix products, a multiply-add being two: what every kernel must do, without
+/// a GEMM's tiles, recomputed or masked parts. 2*M*N*K of a GEMM; of attention over [B,H,S,D] 4*P*D*B*H forward and 10*P*D*B*H
+/// backward, where P is S*S, or S*(S+1)/2 with a causal mask.
+struct TaskWork {
+  double flops = 0;
+  DType type = DType::bfloat16;  ///< of the operands
+};
+/// Nothing for an operation that the library does not know. Pure.
+std::optional<TaskWork> task_work(const Workload& workload);
+
 /// The least time that a workload can take on a GPU, whatever the kernel.
 struct Roofline {
   std::uint64_t ns = 0;      ///< the larger of the two below, rounded down; 0: no bound is known

@@ -98,11 +98,12 @@ using KernelNames = std::vector<std::pair<std::string, std::string>>;
 /// Fills @p verdict's counts from @p evidence and the candidate's @p modules (the job's). Numbers are raw: a
 /// warpgroup instruction counts once for each of its four warps. A wrong output, or memory changed that must
 /// not be, is a failed trial: it sets the status whatever verification said. A hang or a fault only makes the
-/// counts unavailable.
+/// counts unavailable. @p task_flops: of the workload's matrix products (task_work), where they are known.
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
-                    const KernelNames& names, Verdict& verdict);
+                    const KernelNames& names, Verdict& verdict, std::optional<double> task_flops = std::nullopt);
 
 /// The same from an emulator's report: executions of PTX by kernel, family, form and source line.
-void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict);
+void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict,
+                             std::optional<double> task_flops = std::nullopt);
 
 }  // namespace ptxbench

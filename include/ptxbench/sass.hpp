@@ -77,6 +77,27 @@ struct Opcode {
 /// Names the operation of @p word on compute capability @p sm.
 Opcode decode(int sm, Word word);
 
+/// D[m,n] += A[m,k] * B[k,n]. Of a sparse one, k counts A's zeros too: half of the products are made.
+struct MmaShape {
+  std::uint16_t m = 0, n = 0, k = 0;
+  bool sparse = false;
+};
+/// The shape of a matrix instruction (families `wgmma` and `mma_sync`); of `wgmma` that of the warpgroup. Nothing for other
+/// words, and for tcgen05.mma, whose shape is in a descriptor that the program makes at run time.
+std::optional<MmaShape> mma_shape(int sm, Word word);
+
+/// Where floating-point operations are executed: by the matrix instructions that the architecture brought (wgmma on 9.x,
+/// tcgen05.mma on 10.x), by those of a warp, or by ordinary arithmetic.
+enum class FlopPipe : std::uint8_t { none, arch_mma, mma_sync, fp32, fp64, half };
+struct Flops {
+  FlopPipe pipe = FlopPipe::none;
+  /// Of each thread whose predicate is on: a multiply-add is two, an operation on a packed pair twice one of its halves. A
+  /// matrix instruction's operations, integers' too, are shared out evenly over its warp's 32 threads, or the warpgroup's 128,
+  /// since each of the four warps executes it. Moves, negations and conversions by arithmetic on RZ are none. Empty: unknown.
+  std::optional<std::uint32_t> per_thread = 0;
+};
+Flops flops_of(int sm, Word word);
+
 /// What a family is. docs/sass.md explains them.
 struct Family {
   std::string_view name, description;

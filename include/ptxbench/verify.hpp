@@ -296,6 +296,10 @@ OutputCorrectness judge_output(const OutputEvidence& evidence);
 /// Fills @p verdict's outcome, status, integrity, correctness, findings, resolved plan and stages from
 /// @p evidence. A status already set stays (an earlier stage has decided).
 void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict);
+/// Adds a trial that was run after those, @p where ("in the run that was counted", "in the trial after timing"; its findings end so).
+/// One that failed sets the status, whatever the trials before said, and a time that was measured is the time of a wrong candidate: it
+/// is unavailable then.
+void add_trial(const TrialEvidence& trial, std::string_view where, Verdict& verdict);
 
 /// An emulator's finding as a verdict has it: a fault is an error, a hazard a warning, a note a note.
 Finding finding_of(const EmulatorFinding& finding);

@@ -1,7 +1,5 @@
 // The least time that a workload can take: no kernel is faster than the card's arithmetic at its highest
 // clock, nor than reading what it must read.
-#include "verify/native.hpp"
-
 #include <ptxbench/bench.hpp>
 
 #include <algorithm>
@@ -35,31 +33,6 @@ std::optional<double> flops_per_clock(int compute_major, DType type) {
   }
 }
 
-struct Arithmetic {
-  double flops = 0;
-  DType type = DType::bfloat16;
-};
-
-// What every kernel for the operation must do, exactly; nothing for an operation that is not known.
-std::optional<Arithmetic> arithmetic_of(const Workload& workload) {
-  const Definition& definition = *workload.definition;
-  if (const auto gemm = match_gemm(definition)) {
-    const Result<GemmShape> s = gemm_shape(workload, *gemm);
-    if (!s) return std::nullopt;
-    return Arithmetic{2.0 * s->m * s->n * s->k, gemm->input};
-  }
-  if (const auto attention = match_attention(definition)) {
-    const Result<AttentionShape> s = attention_shape(workload);
-    if (!s) return std::nullopt;
-    const double length = s->sequence;
-    const double scores = attention->causal ? length * (length + 1) / 2 : length * length;
-    // Two products forward; backward five: the scores again, dP, dQ, dK, dV.
-    return Arithmetic{(attention->backward ? 10.0 : 4.0) * scores * s->head_dim * s->batch * s->heads,
-                      attention->dtype};
-  }
-  return std::nullopt;
-}
-
 double input_bytes(const Workload& workload) {
   double bytes = 0;
   for (const TensorSpec& input : workload.definition->inputs) {
@@ -84,7 +57,7 @@ std::optional<Roofline> roofline(const Workload& workload, const DeviceInfo& dev
   Roofline bound;
   const double hz =
       std::max(static_cast<double>(max_sm_mhz) * 1e6, static_cast<double>(device.max_sm_khz) * 1e3);
-  const std::optional<Arithmetic> arithmetic = arithmetic_of(workload);
+  const std::optional<TaskWork> arithmetic = task_work(workload);
   bound.exact = arithmetic.has_value();
   std::string compute, memory;
   if (arithmetic) {

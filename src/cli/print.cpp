@@ -95,6 +95,22 @@ void describe_timing(const TimingBlock& block, std::string& out) {
   out += "\n";
 }
 
+std::string share_or_reason(const std::optional<double>& share, const std::string& reason) {
+  return share ? number(*share, "%.4f") : "unknown (" + reason + ")";
+}
+
+void describe_flops(const CountsBlock& block, std::string& out) {
+  const auto word = [](const std::optional<bool>& b) { return b ? *b ? "yes" : "no" : "unknown"; };
+  const auto amount = [](const std::optional<std::uint64_t>& flops) { return flops ? std::to_string(*flops) : "unknown"; };
+  const FlopCount& total = block.flops.total;
+  out += "    FLOPs: architecture's mma " + amount(total.arch_mma) + ", warp mma " + amount(total.mma_sync) + ", fp32 " +
+         std::to_string(total.fp32) + ", fp64 " + std::to_string(total.fp64) + ", half " + std::to_string(total.half) + "\n";
+  out += "    share of the architecture's mma: " + share_or_reason(total.arch_flops_share, block.flops.arch_flops_share_reason) +
+         "; mma work over the task's: " + share_or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason) + "\n";
+  out += std::string("    architecture: published ") + word(block.architecture.published) + ", strict " +
+         word(block.architecture.strict) + " (" + block.architecture.reason + ")\n";
+}
+
 void describe_counts(const CountsBlock& block, std::string& out) {
   if (block.state == Availability::not_requested) return;
   out += "  counts: " + std::string(availability_name(block.state)) + (block.reason.empty() ? "" : " (" + block.reason + ")") + "\n";
@@ -103,6 +119,7 @@ void describe_counts(const CountsBlock& block, std::string& out) {
   for (const FamilyCount& f : block.families)
     rows.push_back({f.kernel, f.family, std::to_string(f.warp_instructions), std::to_string(f.thread_instructions), f.label});
   out += indent(table(rows), "    ");
+  describe_flops(block, out);
   if (block.tma_load_bytes && block.tma_store_bytes && block.bulk_copy_bytes)
     out += "    moved by TMA: " + std::to_string(*block.tma_load_bytes) + " bytes in, " + std::to_string(*block.tma_store_bytes) +
            " bytes out; by bulk copies: " + std::to_string(*block.bulk_copy_bytes) + " bytes\n";

@@ -1,4 +1,6 @@
 // What counts mean: pure functions from a counter's records and the code to what the verdict says.
+#include "count/flops.hpp"
+
 #include <ptxbench/count.hpp>
 #include <ptxbench/sass.hpp>
 
@@ -27,6 +29,8 @@ struct Sum {
 struct Sums {
   std::map<std::tuple<std::string, std::string, std::string>, Sum> opcodes;  // by kernel, opcode, family
   std::map<std::pair<std::string, std::string>, Sum> families;               // by kernel, family
+  FlopTally flops;
+  int sm = 0;
 };
 
 std::string name_of(const std::string& symbol, const KernelNames& names) {
@@ -48,6 +52,7 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
     return make_error(ErrorCode::not_found, modules[records.module].source + " has no kernel \"" +
                                                 records.symbol + "\", which has records");
   const std::string name = name_of(records.symbol, names);
+  sums.sm = cubin.sm;
   for (const CountRecord& record : records.records) {
     if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
         record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
@@ -57,9 +62,11 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
                             std::to_string(record.pc_offset) + ", but its code of " +
                             std::to_string(kernel->code_bytes) + " bytes has no instruction there");
     const std::uint64_t at = kernel->code_offset + record.pc_offset;
-    const sass::Opcode opcode = sass::decode(cubin.sm, {read64(file, at), read64(file, at + 8)});
+    const sass::Word word{read64(file, at), read64(file, at + 8)};
+    const sass::Opcode opcode = sass::decode(cubin.sm, word);
     sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record);
     sums.families[{name, opcode.family}].add(record);
+    sums.flops.add(name, opcode.mnemonic, sass::flops_of(cubin.sm, word), record.threads_predicated_on);
   }
   return {};
 }
@@ -80,39 +87,10 @@ void fill(const Sums& sums, CountsBlock& block) {
   std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
 }
 
-// A wrong result is one, also where the code was patched to be counted.
-void judge_trial(const TrialEvidence& trial, Verdict& verdict) {
-  VerifyEvidence one;
-  one.trials_requested = 1;
-  one.trials.push_back(trial);
-  Verdict judged;
-  compose_correctness(one, judged);
-  CorrectnessBlock& block = verdict.correctness;
-  block.trials += 1;
-  if (judged.status == Status::passed) return;
-  block.trials_failed += 1;
-  verdict.outcome = Outcome::judged;
-  verdict.status = judged.status;
-  if (judged.integrity == Integrity::violated) verdict.integrity = Integrity::violated;
-  for (Finding& finding : judged.findings) {
-    finding.message += ", in the run that was counted";
-    verdict.findings.push_back(std::move(finding));
-  }
-  for (const OutputCorrectness& output : judged.correctness.outputs) {
-    if (output.ok) continue;
-    const auto known = std::find_if(block.outputs.begin(), block.outputs.end(),
-                                    [&](const OutputCorrectness& o) { return o.output == output.output; });
-    if (known == block.outputs.end())
-      block.outputs.push_back(output);
-    else if (known->ok)
-      *known = output;
-  }
-}
-
 }  // namespace
 
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
-                    const KernelNames& names, Verdict& verdict) {
+                    const KernelNames& names, Verdict& verdict, std::optional<double> task_flops) {
   for (const StageTime& stage : evidence.stages)
     verdict.provenance.stages.push_back({"count." + stage.stage, stage.duration_ns});
   for (const auto& version : evidence.versions) {
@@ -124,7 +102,7 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   if (evidence.as_verified)
     verdict.correctness.trials += 1;  // and a right one
   else if (evidence.trial && !evidence.trial->fault)
-    judge_trial(*evidence.trial, verdict);
+    add_trial(*evidence.trial, "in the run that was counted", verdict);
 
   CountsBlock& block = verdict.counts;
   block = {};
@@ -139,8 +117,12 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   for (const KernelRecords& kernel : evidence.kernels)
     if (const Result<void> added = add_kernel(kernel, modules, names, sums); !added)
       return unavailable("the counter's records do not fit the code: " + added.error().to_string());
+  if (sums.sm == 0 && !modules.empty())  // nothing was executed
+    if (const Result<sass::Cubin> cubin = sass::read_cubin(modules[0].cubin)) sums.sm = cubin->sm;
   block.state = Availability::measured;
   fill(sums, block);
+  sums.flops.fill(task_flops, block);
+  judge_architecture(sums.sm, block);
 }
 
 }  // namespace ptxbench

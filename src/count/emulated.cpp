@@ -1,4 +1,6 @@
 // Counts of an emulator: PTX instructions, added up by what a verdict lists.
+#include "count/flops.hpp"
+
 #include <ptxbench/count.hpp>
 
 #include <algorithm>
@@ -7,6 +9,8 @@
 
 namespace ptxbench {
 namespace {
+
+constexpr int kEmulatedCapability = 90;  // of every profile
 
 // Forms that have no machine instruction of their own: a move is renamed away, generic addresses of this GPU's windows are
 // plain numbers, parameters are read from the constant bank by whoever uses them.
@@ -38,7 +42,8 @@ bool before(const Count& a, const Count& b) {
 
 }  // namespace
 
-void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict) {
+void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict,
+                             std::optional<double> task_flops) {
   const auto name_of = [&](const std::string& symbol) {
     for (const auto& [known, name] : names)
       if (known == symbol && !name.empty()) return name;
@@ -47,10 +52,12 @@ void compose_emulated_counts(const EmulatorReport& report, const KernelNames& na
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, Sum> opcodes, lines;                         // kernel, opcode or source, family
   std::map<std::pair<std::string, std::string>, Sum> families;
+  FlopTally flops;
   for (const EmulatedInstruction& i : report.instructions) {
     const std::string kernel = name_of(i.kernel);
     opcodes[{kernel, i.text, i.family}].add(i);
     families[{kernel, i.family}].add(i);
+    flops.add(kernel, i.text, flops_of_ptx(i.text, i.family), i.threads);
     lines[{kernel, i.source.empty() ? "ptx:" + std::to_string(i.ptx_line) : i.source, i.family}].add(i);
   }
   CountsBlock& block = verdict.counts;
@@ -69,6 +76,8 @@ void compose_emulated_counts(const EmulatorReport& report, const KernelNames& na
   block.tma_load_bytes = report.tma_load_bytes;
   block.tma_store_bytes = report.tma_store_bytes;
   block.bulk_copy_bytes = report.bulk_copy_bytes;
+  flops.fill(task_flops, block);
+  judge_architecture(kEmulatedCapability, block);
 }
 
 }  // namespace ptxbench

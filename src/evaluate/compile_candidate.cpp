@@ -3,6 +3,7 @@
 #include "evaluate/context.hpp"
 #include "evaluate/limits.hpp"
 #include "evaluate/module_info.hpp"
+#include "evaluate/requested.hpp"
 #include "plan/occupancy.hpp"
 #include "core/guard.hpp"
 
@@ -219,6 +220,7 @@ Result<CompiledCandidate> compile(Context& context, const Solution& solution, co
     every_module_read = every_module_read && !module.cubin.empty();
     out.modules.push_back(std::move(*info));
     PTXBENCH_TRY_ASSIGN(std::vector<StaticFamily> families, static_families(module));
+    for (Finding& finding : requested_but_absent(module, families, block.diagnostics)) verdict.findings.push_back(std::move(finding));
     block.static_families.insert(block.static_families.end(), families.begin(), families.end());
   }
   if (std::optional<Finding> finding = check_globals(out.modules, options.limits)) return exceeded(std::move(*finding));

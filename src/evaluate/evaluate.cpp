@@ -92,6 +92,11 @@ KernelNames kernel_names(const Verdict& verdict) {
   return names;
 }
 
+std::optional<double> task_flops(const Workload& workload) {
+  const std::optional<TaskWork> work = task_work(workload);
+  return work ? std::optional(work->flops) : std::nullopt;
+}
+
 // The same for the same request, so that a verdict can be repeated.
 std::vector<EmulatorSchedule> schedules_of(std::uint64_t seed, int count) {
   std::vector<EmulatorSchedule> schedules;
@@ -146,7 +151,7 @@ bool wants_whole_gpu(const MemoryNeed& need, std::uint64_t workspaces, const Dev
   return need.tensors + need.reference + workspaces > device.limits.memory_bytes / 5;  // a verification, three counts, the rest
 }
 
-Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) {
+VerifyJob verify_job(const Stages& stages, const Prepared& prepared) {
   const DeviceInfo& device = prepared.device;
   VerifyJob job;
   job.workload = stages.workload;
@@ -158,13 +163,25 @@ Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) 
   job.reference = prepared.reference;
   job.comparator = protocol_comparator(stages.options.protocol, stages.judging.comparator);
   job.judge_cubin = prepared.judge_cubin;
+  job.alone = prepared.alone;
+  return job;
+}
+
+// The last of several trials is run after the timing: so many launches may have changed something.
+bool last_after_timing(const Stages& stages, const DeviceInfo& device) {
+  return stages.options.time && !device.emulated && stages.trials(device) > 1;
+}
+
+Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) {
+  const DeviceInfo& device = prepared.device;
+  VerifyJob job = verify_job(stages, prepared);
+  if (last_after_timing(stages, device)) --job.trials;
   if (device.emulated) {
     job.schedules = schedules_of(stages.seed, stages.options.schedules);
     job.small_sm_count = stages.options.small_sm_count;
     job.schedule_budget_ns = stages.options.schedule_budget_ns;
   }
   job.digest = stages.count && !device.emulated && job.inputs == InputKind::random;
-  job.alone = prepared.alone;
   RequestCallbacks callbacks(stages);
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
@@ -176,7 +193,7 @@ Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) 
     for (const OutputEvidence& output : evidence.trials[0].outputs)
       if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
-    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict);
+    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload));
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }
@@ -231,6 +248,24 @@ Result<void> time(const Stages& stages, const Prepared& prepared, Verdict& verdi
   return {};
 }
 
+Result<void> verify_last(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
+  VerifyJob job = verify_job(stages, prepared);
+  job.first_trial = job.trials - 1;
+  job.trials = 1;
+  job.alone = true;  // and so before what has not begun
+  RequestCallbacks callbacks(stages);
+  const Clock::time_point start = Clock::now();
+  PTXBENCH_TRY_ASSIGN(const VerifyEvidence evidence,
+                      stages.context.workers().verify(prepared.device.id, job, callbacks, stages.cancel));
+  PTXBENCH_TRY(check_evidence(evidence, stages.workload, job.trials));
+  if (evidence.trials.empty())
+    return make_error(ErrorCode::worker, "the device worker's evidence is not whole: no trial after the timing");
+  add_trial(evidence.trials[0], "in the trial after timing", verdict);
+  verdict.output_log.insert(0, evidence.output);
+  verdict.provenance.stages.push_back({"verify_last", since(start)});
+  return {};
+}
+
 Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verdict) {
   const DeviceInfo& device = prepared.device;
   CountJob job;
@@ -248,7 +283,7 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict);
+  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload));
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }
@@ -409,7 +444,10 @@ Result<Verdict> run_stages(const Stages& stages, Prepared prepared) {
     close_blocks(stages, verdict, "the candidate did not pass verification");
     return verdict;
   }
-  if (verdict.status == Status::passed && stages.options.time) PTXBENCH_TRY(time(stages, prepared, verdict));
+  if (verdict.status == Status::passed && stages.options.time) {
+    PTXBENCH_TRY(time(stages, prepared, verdict));
+    if (verdict.status == Status::passed && last_after_timing(stages, prepared.device)) PTXBENCH_TRY(verify_last(stages, prepared, verdict));
+  }
   if (verdict.status == Status::passed && stages.count) PTXBENCH_TRY(count(stages, prepared, verdict));
   close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
                                                                                      : "the candidate failed in a timed run");

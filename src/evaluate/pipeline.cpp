@@ -245,9 +245,9 @@ std::optional<Lane::Ready> Lane::take(const CancelToken* cancel) {
 void Lane::measure(Ready ready) noexcept {
   if (!ready.request->may_run_beside(ready.unit)) return measure_here(ready);
   const auto shared = std::make_shared<Ready>(std::move(ready));
-  // The lane lives until its requests have finished.
   const Result<void> posted = guarded([&]() -> Result<void> {
-    measurers_.post([this, shared] { measure_here(*shared); });
+    // A cancelled request finishes before its task has begun.
+    measurers_.post([lane = shared_from_this(), shared] { lane->measure_here(*shared); });
     return {};
   });
   if (!posted) measure_here(*shared);

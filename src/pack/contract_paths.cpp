@@ -223,13 +223,56 @@ ContractValue tma_load_bytes(const Verdict& v, std::string_view) { return bytes(
 ContractValue tma_store_bytes(const Verdict& v, std::string_view) { return bytes(v, &CountsBlock::tma_store_bytes); }
 ContractValue bulk_copy_bytes(const Verdict& v, std::string_view) { return bytes(v, &CountsBlock::bulk_copy_bytes); }
 
-// Shares of FLOPs: here is the place to read them once CountsBlock has them. Rules may name them already; they are not
-// checked until then.
-ContractValue no_flops(const Verdict& v) {
-  return counted(v, [](const CountsBlock&) { return unknown("this version does not count FLOPs"); });
+template <class Value>
+ContractValue or_reason(const std::optional<Value>& value, const std::string& reason) {
+  if (value) return real(static_cast<double>(*value));
+  return unknown(reason.empty() ? "FLOPs were not counted" : reason);
 }
-ContractValue family_flops_share(const Verdict& v, std::string_view) { return no_flops(v); }
-ContractValue arch_flops_share(const Verdict& v, std::string_view) { return no_flops(v); }
+ContractValue arch_flops_share(const Verdict& v, std::string_view) {
+  return counted(v, [](const CountsBlock& block) {
+    return or_reason(block.flops.total.arch_flops_share, block.flops.arch_flops_share_reason);
+  });
+}
+ContractValue mma_work_ratio(const Verdict& v, std::string_view) {
+  return counted(v, [](const CountsBlock& block) {
+    return or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason);
+  });
+}
+ContractValue family_flops_share(const Verdict& v, std::string_view family) {
+  return counted(v, [&](const CountsBlock& block) {
+    const FlopCount& total = block.flops.total;
+    // Where the share of the architecture's own is known, all parts of the sum are, and the sum is not zero.
+    if (!total.arch_flops_share || !total.arch_mma || !total.mma_sync)
+      return or_reason(std::optional<double>(), block.flops.arch_flops_share_reason);
+    const double all = static_cast<double>(*total.arch_mma) + static_cast<double>(*total.mma_sync) +
+                       static_cast<double>(total.fp32) + static_cast<double>(total.fp64) +
+                       static_cast<double>(total.half);
+    const auto share = [&](std::uint64_t part) { return real(static_cast<double>(part) / all); };
+    const bool hopper = v.compile.arch.starts_with("sm_9"), blackwell = v.compile.arch.starts_with("sm_10");
+    if ((family == "wgmma" && hopper) || (family == "tcgen05_mma" && blackwell)) return real(*total.arch_flops_share);
+    if (family == "mma_sync") return share(*total.mma_sync);
+    if (family == "fp32") return share(total.fp32);
+    if (family == "fp64") return share(total.fp64);
+    if (family == "half") return share(total.half);
+    return unknown("FLOPs of " + std::string(family) + " are not counted on " +
+                   (v.compile.arch.empty() ? "an unknown architecture" : v.compile.arch));
+  });
+}
+
+constexpr std::array<std::string_view, 2> kBooleanWords{"true", "false"};
+ContractValue architecture(const Verdict& v, std::optional<bool> ArchitectureVerdict::*definition) {
+  return counted(v, [&](const CountsBlock& block) {
+    const std::optional<bool> is = block.architecture.*definition;
+    if (is) return word(kBooleanWords[*is ? 0 : 1]);
+    return unknown(block.architecture.reason.empty() ? "it is not known" : block.architecture.reason);
+  });
+}
+ContractValue architecture_published(const Verdict& v, std::string_view) {
+  return architecture(v, &ArchitectureVerdict::published);
+}
+ContractValue architecture_strict(const Verdict& v, std::string_view) {
+  return architecture(v, &ArchitectureVerdict::strict);
+}
 
 // ---- the table ---------------------------------------------------------------------------------
 
@@ -279,12 +322,22 @@ constexpr ContractPathRow kRows[] = {
     {{"families.<family>.share", "1", "The family's part of all executions by warps; on a GPU only",
       "counts.families.warp_instructions"},
      kNumber, family_share},
-    {{"families.<family>.flops_share", "1", "The part of the executed FLOPs that ran on the family's instructions",
-      "counts (not in this version)"},
+    {{"families.<family>.flops_share", "1",
+      "The part of the executed FLOPs that ran on the family: the architecture's own mma, mma_sync, fp32, fp64, half",
+      "counts.flops.total"},
      kNumber, family_flops_share},
     {{"arch_flops_share", "1", "The part of the executed FLOPs that ran on the architecture's own mma",
-      "counts (not in this version)"},
+      "counts.flops.total.arch_flops_share"},
      kNumber, arch_flops_share},
+    {{"mma_work_ratio", "1", "FLOPs of matrix instructions over those that the task needs; above 1 where work is done twice",
+      "counts.flops.mma_work_ratio"},
+     kNumber, mma_work_ratio},
+    {{"architecture.published", "word", "Whether any wgmma or TMA copy was executed (on 10.x: any tcgen05)",
+      "counts.architecture.published"},
+     kBooleanWords, architecture_published},
+    {{"architecture.strict", "word", "Whether arch_flops_share and mma_work_ratio are both at least 0.9",
+      "counts.architecture.strict"},
+     kBooleanWords, architecture_strict},
     {{"tma.loads", "1", "Executions of TMA loads by warps, to one CTA or to several",
       "counts.families tma_load + tma_multicast"},
      kNumber, tma_loads},

@@ -158,6 +158,31 @@ void fields(F&& f, auto& v, const LineCount*) {
   f("label", v.label);
 }
 template <class F>
+void fields(F&& f, auto& v, const FlopCount*) {
+  f("kernel", v.kernel);
+  f("arch_mma", v.arch_mma);
+  f("mma_sync", v.mma_sync);
+  f("fp32", v.fp32);
+  f("fp64", v.fp64);
+  f("half", v.half);
+  f("arch_flops_share", v.arch_flops_share);
+}
+template <class F>
+void fields(F&& f, auto& v, const FlopsBlock*) {
+  f("kernels", v.kernels);
+  f("total", v.total);
+  f("arch_flops_share_reason", v.arch_flops_share_reason);
+  f("task_flops", v.task_flops);
+  f("mma_work_ratio", v.mma_work_ratio);
+  f("mma_work_ratio_reason", v.mma_work_ratio_reason);
+}
+template <class F>
+void fields(F&& f, auto& v, const ArchitectureVerdict*) {
+  f("published", v.published);
+  f("strict", v.strict);
+  f("reason", v.reason);
+}
+template <class F>
 void fields(F&& f, auto& v, const CountsBlock*) {
   f("state", v.state);
   f("reason", v.reason);
@@ -168,6 +193,8 @@ void fields(F&& f, auto& v, const CountsBlock*) {
   f("tma_load_bytes", v.tma_load_bytes);
   f("tma_store_bytes", v.tma_store_bytes);
   f("bulk_copy_bytes", v.bulk_copy_bytes);
+  f("flops", v.flops);
+  f("architecture", v.architecture);
 }
 template <class F>
 void fields(F&& f, auto& v, const EmulationBlock*) {

@@ -409,4 +409,35 @@ void compose_correctness(const VerifyEvidence& evidence, Verdict& verdict) {
   decide(Status::passed);
 }
 
+void add_trial(const TrialEvidence& trial, std::string_view where, Verdict& verdict) {
+  VerifyEvidence one;
+  one.trials_requested = 1;
+  one.trials.push_back(trial);
+  Verdict judged;
+  compose_correctness(one, judged);
+  CorrectnessBlock& block = verdict.correctness;
+  block.trials += 1;
+  if (judged.status == Status::passed) return;
+  block.trials_failed += 1;
+  verdict.outcome = Outcome::judged;
+  verdict.status = judged.status;
+  if (judged.integrity == Integrity::violated) verdict.integrity = Integrity::violated;
+  for (Finding& finding : judged.findings) {
+    finding.message += ", " + std::string(where);
+    verdict.findings.push_back(std::move(finding));
+  }
+  for (const OutputCorrectness& output : judged.correctness.outputs) {
+    if (output.ok) continue;
+    const auto known = std::find_if(block.outputs.begin(), block.outputs.end(),
+                                    [&](const OutputCorrectness& o) { return o.output == output.output; });
+    if (known == block.outputs.end())
+      block.outputs.push_back(output);
+    else if (known->ok)
+      *known = output;
+  }
+  if (verdict.timing.state != Availability::measured) return;
+  verdict.timing.state = Availability::unavailable;
+  verdict.timing.reason = "the candidate failed " + std::string(where);
+}
+
 }  // namespace ptxbench

@@ -8,11 +8,57 @@ TEST_CASE("evaluate: the stages follow one another, and a pass has its times") {
   const Verdict verdict = bench.verdict();
   INFO(to_json(verdict));
   CHECK(verdict.status == Status::passed);
-  CHECK(bench.workers->verified == 1);
+  CHECK(bench.workers->verified == 2);  // the last trial comes after the timing
   CHECK(bench.workers->timed == 1);
+  CHECK(verdict.correctness.trials == 3);
   CHECK(verdict.timing.state == Availability::measured);
   CHECK(verdict.counts.state == Availability::not_requested);
   CHECK(verdict.provenance.device == "cuda:GPU-fake");
+}
+
+TEST_CASE("evaluate: the last trial is run after the timing, and decides as the others do") {
+  Bench bench;
+  std::string order;
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks&, const CancelToken&) -> Result<void> {
+    order += "v" + std::to_string(job.first_trial) + "x" + std::to_string(job.trials) + " ";
+    bench.workers->wrong = job.first_trial == 2 ? 3 : 0;
+    return {};
+  };
+  bench.workers->on_time = [&](const TimeJob&) { order += "t "; };
+  const Verdict verdict = bench.verdict();
+  INFO(to_json(verdict));
+  CHECK(order == "v0x2 t v2x1 ");
+  CHECK(verdict.status == Status::incorrect_numerical);
+  CHECK(verdict.correctness.trials == 3);
+  CHECK(verdict.correctness.trials_failed == 1);
+  REQUIRE_FALSE(verdict.findings.empty());
+  CHECK(verdict.findings.back().message.find("in the trial after timing") != std::string::npos);
+  CHECK(verdict.timing.state == Availability::unavailable);  // of a wrong candidate
+  CHECK(verdict.timing.reason == "the candidate failed in the trial after timing");
+
+  // A fault there is one as well.
+  order.clear();
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks&, const CancelToken&) -> Result<void> {
+    bench.workers->wrong = 0;
+    bench.workers->fault.reset();
+    if (job.first_trial == 2)
+      bench.workers->fault = DeviceFault{DeviceFault::Kind::trap, "CUDA_ERROR_LAUNCH_FAILED", 719, true, "trap", {}};
+    return {};
+  };
+  CHECK(bench.verdict().status == Status::runtime_error);
+  // Without a timing, or with one trial, all come at once.
+  order.clear();
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks&, const CancelToken&) -> Result<void> {
+    bench.workers->fault.reset();
+    order += "v" + std::to_string(job.first_trial) + "x" + std::to_string(job.trials) + " ";
+    return {};
+  };
+  bench.options.time = false;
+  CHECK(bench.verdict().status == Status::passed);
+  bench.options.time = true;
+  bench.options.trials = 1;
+  CHECK(bench.verdict().status == Status::passed);
+  CHECK(order == "v0x3 v0x1 t ");
 }
 
 TEST_CASE("evaluate: what fails early leaves later blocks unavailable, with the reason") {

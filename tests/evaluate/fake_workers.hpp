@@ -55,7 +55,7 @@ class FakeWorkers final : public Workers {
     evidence.trials_requested = job.trials;
     for (int i = 0; i < job.trials - missing_trials; ++i) {
       TrialEvidence trial;
-      trial.trial = i;
+      trial.trial = job.first_trial + i;
       if (fault) {
         trial.fault = fault;
         evidence.trials.push_back(trial);
@@ -86,10 +86,11 @@ class FakeWorkers final : public Workers {
     if (job.noise) evidence.noise.assign(noise_pairs, TimedPair{1000, 1001, false});
     return evidence;
   }
-  Result<CountEvidence> count(const std::string&, const CountJob&, HostCallbacks&,
+  Result<CountEvidence> count(const std::string&, const CountJob& job, HostCallbacks&,
                               const CancelToken&) override {
     ++counted;
-    return make_error(ErrorCode::worker, "not here");
+    if (!on_count) return make_error(ErrorCode::worker, "not here");
+    return on_count(job);
   }
   void prepare_count(const std::string&) override {}
   Check check() override { return {}; }
@@ -98,6 +99,7 @@ class FakeWorkers final : public Workers {
   std::function<void(const CompileRequest&, const CancelToken&)> on_compile;
   std::function<Result<void>(const VerifyJob&, HostCallbacks&, const CancelToken&)> on_verify;
   std::function<void(const TimeJob&)> on_time;
+  std::function<Result<CountEvidence>(const CountJob&)> on_count;
   bool compiles = true;
   int missing_trials = 0;
   std::size_t noise_pairs = 0;  // that a timing with noise has

@@ -110,7 +110,8 @@ TEST_CASE("many: candidates are compiled ahead while the device measures, and no
     if (++compiled >= 3) ahead.open();
   };
   std::atomic<int> measured{0};
-  bench.workers->on_verify = [&](const VerifyJob&, HostCallbacks&, const CancelToken&) -> Result<void> {
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks&, const CancelToken&) -> Result<void> {
+    if (job.first_trial > 0) return {};
     expect(ahead.wait());  // the first is measured when two more have been compiled
     most_ahead = std::max(most_ahead.load(), compiled - measured);
     ++measured;
@@ -165,6 +166,92 @@ TEST_CASE("many: cancelled while one compiles and one runs, all end") {
   for (const auto& result : *results) CHECK(result.error().code == ErrorCode::cancelled);
   CHECK(bench.workers->verified == 1);
   CHECK(g_wrong.exchange(0) == 0);
+}
+
+namespace {
+
+// Counted, and nothing of the host's is called.
+EvaluateRequest counted_request(const Bench& bench) {
+  EvaluateRequest request = request_of(bench);
+  request.judging.reference = SolutionChoice{std::make_shared<const Solution>(bench.solution), {}};
+  request.options.count = true;
+  return request;
+}
+
+CountEvidence no_counter() {
+  CountEvidence evidence;
+  evidence.unavailable = CountUnavailable{CountUnavailable::Kind::library_missing, "no CUPTI"};
+  return evidence;
+}
+
+}  // namespace
+
+TEST_CASE("many: while one is counted the next is verified, on threads of the library, and results are in order") {
+  Bench bench;
+  std::atomic<int> counting{0};
+  Gate both;
+  const std::thread::id caller = std::this_thread::get_id();
+  bench.workers->on_verify = [&](const VerifyJob& job, HostCallbacks&, const CancelToken&) -> Result<void> {
+    expect(std::this_thread::get_id() != caller);
+    if (counting > 0 && job.first_trial == 0) both.open();
+    return {};
+  };
+  std::atomic<int> counts{0};
+  bench.workers->on_count = [&](const CountJob&) -> Result<CountEvidence> {
+    ++counting;
+    if (++counts == 1) expect(both.wait());  // not before another is verified
+    --counting;
+    return no_counter();
+  };
+  std::vector<EvaluateRequest> requests;
+  for (int i = 0; i < 20; ++i) {
+    requests.push_back(counted_request(bench));
+    Solution named = bench.solution;
+    named.name = "s" + std::to_string(i);
+    requests.back().solution = std::make_shared<const Solution>(std::move(named));
+  }
+  const auto results = evaluate_many(*bench.context, requests);
+  REQUIRE(results);
+  for (std::size_t i = 0; i < 20; ++i) {
+    const auto& result = (*results)[i];
+    if (!result) FAIL(result.error().to_string());
+    CHECK(result->solution == "s" + std::to_string(i));
+    CHECK(result->status() == Status::passed);
+    CHECK(result->verdicts.at(0).counts.reason == "no CUPTI");
+  }
+  CHECK(counts == 20);
+  CHECK(g_wrong.exchange(0) == 0);
+}
+
+TEST_CASE("many: cancelled while several are measured and more wait for a thread, all end") {
+  for (int round = 0; round < 20; ++round) {
+    Bench bench;
+    const CancelToken cancel;
+    bench.workers->on_verify = [&](const VerifyJob&, HostCallbacks&, const CancelToken& token) -> Result<void> {
+      if (bench.workers->verified > round % 4) cancel.trigger();
+      while (!token.triggered()) std::this_thread::sleep_for(1ms);
+      return {};
+    };
+    std::vector<EvaluateRequest> requests(30, counted_request(bench));
+    const auto results = evaluate_many(*bench.context, requests, cancel);
+    REQUIRE(results);
+    for (const auto& result : *results) CHECK(result.error().code == ErrorCode::cancelled);
+  }
+}
+
+TEST_CASE("job: counted ones are measured side by side, and given up in any order") {
+  for (int round = 0; round < 10; ++round) {
+    Bench bench;
+    bench.workers->on_count = [&](const CountJob&) -> Result<CountEvidence> {
+      std::this_thread::sleep_for(1ms);
+      return no_counter();
+    };
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (int i = 0; i < 12; ++i) jobs.push_back(submitted(bench, counted_request(bench)));
+    bench.context.reset();  // the jobs keep it
+    CHECK(jobs[static_cast<std::size_t>(round)]->wait().value());
+    CHECK(jobs[static_cast<std::size_t>(round)]->take().value().status() == Status::passed);
+  }
 }
 
 TEST_CASE("many: a token that nobody triggers stays as it is") {

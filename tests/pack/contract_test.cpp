@@ -50,6 +50,10 @@ Verdict measured() {
   v.timing.roofline_ns = 500000;
   v.counts.state = Availability::measured;
   v.counts.method = "cupti_sass";
+  v.compile.arch = "sm_90a";
+  v.counts.flops.total = {"", 800, 100, 60, 0, 40, 0.8};
+  v.counts.flops.mma_work_ratio = 1.25;
+  v.counts.architecture = {true, false, "arch_flops_share is 0.8"};
   v.counts.families = {{"gemm", "wgmma", 100, 3200},
                        {"gemm", "tma_load", 10, 10},
                        {"gemm", "tma_multicast", 5, 5},
@@ -117,6 +121,15 @@ TEST_CASE("contracts: what each value is") {
       {"families.wgmma.share == 0.5", "0.5", ""},
       {"families.mma_sync.warps == 0", "0", ""},
       {"tma.loads == 15", "15", ""},
+      {"families.wgmma.flops_share >= 0.8", "0.8", ""},
+      {"families.mma_sync.flops_share <= 0.1", "0.1", ""},
+      {"families.fp32.flops_share <= 0.06", "0.06", ""},
+      {"families.fp64.flops_share == 0", "0", ""},
+      {"families.half.flops_share == 0.04", "0.04", ""},
+      {"arch_flops_share == 0.8", "0.8", ""},
+      {"mma_work_ratio == 1.25", "1.25", ""},
+      {"architecture.published == true", "true", ""},
+      {"architecture.strict != true", "false", ""},
   };
   for (const Row& row : rows) {
     INFO(row.rule);
@@ -150,7 +163,7 @@ TEST_CASE("contracts: a value that is not there is never met") {
     std::string name(path.path);
     if (const std::size_t at = name.find("<family>"); at != name.npos) name.replace(at, 8, "wgmma");
     if (path.unit == "word") {
-      rules.push_back(name + (name == "status" ? " != TIMEOUT" : " == clean"));
+      rules.push_back(name + (name == "status" ? " != TIMEOUT" : name == "integrity" ? " == clean" : " != true"));
       continue;
     }
     for (const char* op : {" == 0", " != 1", " < 1", " <= 0", " >= 0", " > -1"}) rules.push_back(name + op);
@@ -220,8 +233,22 @@ TEST_CASE("contracts: a value that is not there is never met") {
     CHECK(reason("families.int.warps >= 0", v).find("machine code does not have") != std::string::npos);
   }
   SECTION("shares of FLOPs") {
-    CHECK(reason("families.wgmma.flops_share >= 0", v).find("FLOPs") != std::string::npos);
-    CHECK(reason("arch_flops_share >= 0", v).find("FLOPs") != std::string::npos);
+    CHECK(reason("families.sfu.flops_share >= 0", v) == "FLOPs of sfu are not counted on sm_90a");
+    CHECK(reason("families.tcgen05_mma.flops_share >= 0", v) == "FLOPs of tcgen05_mma are not counted on sm_90a");
+    v.compile.arch = "sm_100a";
+    CHECK(check("families.tcgen05_mma.flops_share == 0.8", v).state == ContractState::met);
+    CHECK_FALSE(reason("families.wgmma.flops_share >= 0", v).empty());
+    v.counts.flops.total.arch_mma.reset();
+    v.counts.flops.total.arch_flops_share.reset();
+    v.counts.flops.arch_flops_share_reason = "the shape of a tcgen05.mma is not known";
+    v.counts.flops.mma_work_ratio.reset();
+    v.counts.flops.mma_work_ratio_reason = "the task's work is not known";
+    v.counts.architecture = {std::nullopt, std::nullopt, "nothing is known"};
+    for (const char* text : {"arch_flops_share >= 0", "families.tcgen05_mma.flops_share >= 0", "families.fp32.flops_share >= 0"})
+      CHECK(reason(text, v) == "the shape of a tcgen05.mma is not known");
+    CHECK(reason("mma_work_ratio >= 0", v) == "the task's work is not known");
+    CHECK(reason("architecture.strict != true", v) == "nothing is known");
+    CHECK(reason("architecture.published != true", v) == "nothing is known");
   }
   SECTION("nothing that is launched") {
     for (KernelResources& k : v.compile.kernels) k.occupancy_ctas_per_sm.reset();

@@ -83,6 +83,13 @@ inline Verdict filled_verdict() {
   v.counts.tma_load_bytes = 1 << 20;
   v.counts.tma_store_bytes = 0;
   v.counts.bulk_copy_bytes = 16;
+  v.counts.flops.kernels = {{"gemm", 1'000'000'007, 0, 5, 6, 7, 0.25}, {"reduce", std::nullopt, std::nullopt, 1, 2, 3, {}}};
+  v.counts.flops.total = {"", std::nullopt, 0, 6, 8, 10, std::nullopt};
+  v.counts.flops.arch_flops_share_reason = "a descriptor";
+  v.counts.flops.task_flops = 601'295'421'440;
+  v.counts.flops.mma_work_ratio = 1.0625;
+  v.counts.flops.mma_work_ratio_reason = "w";
+  v.counts.architecture = {true, std::nullopt, "published: HGMMA was executed"};
   v.emulation = {Availability::measured, "r", "ptxas", {"mul.f32: may be fused"}, {"eager", "random:17"}, 4711};
   v.findings = {{"red_zone", Severity::error, "wrote beside C", R"({"offset": 4096, "bytes": [0, 255]})"},
                 {"wgmma_serialized", Severity::note, "n", ""}};

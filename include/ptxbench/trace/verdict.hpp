@@ -17,7 +17,7 @@
 namespace ptxbench {
 
 /// Version of the JSON form of Verdict and Evaluation.
-inline constexpr int kVerdictSchemaVersion = 4;
+inline constexpr int kVerdictSchemaVersion = 5;
 
 /// FlashInfer-Trace's words. Spelled in upper case in JSON ("PASSED").
 enum class Status : std::int32_t {
@@ -203,6 +203,29 @@ struct LineCount {
   std::string label = "exact";
 };
 
+/// Floating-point operations executed, a multiply-add being two; of matrix instructions operations on integers and bits too.
+struct FlopCount {
+  std::string kernel;                      ///< empty of the total
+  std::optional<std::uint64_t> arch_mma;   ///< by the architecture's own: wgmma on 9.x, tcgen05.mma on 10.x; none: unknown
+  std::optional<std::uint64_t> mma_sync;   ///< by matrix instructions of a warp; none: unknown
+  std::uint64_t fp32 = 0, fp64 = 0, half = 0;  ///< by ordinary arithmetic
+  std::optional<double> arch_flops_share;  ///< arch_mma / (arch_mma + mma_sync + fp32 + fp64 + half)
+};
+struct FlopsBlock {
+  std::vector<FlopCount> kernels;
+  FlopCount total;
+  std::string arch_flops_share_reason;      ///< why the total's is missing
+  std::optional<std::uint64_t> task_flops;  ///< of the workload's matrix products, without ragged tiles, masked or recomputed parts
+  std::optional<double> mma_work_ratio;     ///< (arch_mma + mma_sync of the total) / task_flops
+  std::string mma_work_ratio_reason;        ///< why it is missing
+};
+/// Whether the candidate is a kernel for its architecture, in two definitions; none: unknown.
+struct ArchitectureVerdict {
+  std::optional<bool> published;  ///< 9.x: any wgmma or TMA tensor copy executed; 10.x: any UTC*, LDTM or STTM
+  std::optional<bool> strict;     ///< arch_flops_share and mma_work_ratio both at least 0.9
+  std::string reason;             ///< what decided, or what is not known
+};
+
 struct CountsBlock {
   Availability state = Availability::not_requested;
   std::string reason;
@@ -211,6 +234,8 @@ struct CountsBlock {
   std::vector<OpcodeCount> opcodes;
   std::vector<LineCount> lines;           ///< emulator only
   std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< emulator only
+  FlopsBlock flops;
+  ArchitectureVerdict architecture;
 };
 
 /// How the emulator ran the candidate; `not_requested` on a GPU.
