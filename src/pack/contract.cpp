@@ -1,10 +1,9 @@
 // Rules of contracts: `path op number`, parsed once, held against verdicts.
-#include <ptxbench/pack/contract.hpp>
-
 #include "core/guard.hpp"
 #include "core/json.hpp"
 #include "pack/contract_paths.hpp"
 
+#include <ptxbench/pack/contract.hpp>
 #include <ptxbench/sass.hpp>
 
 #include <algorithm>
@@ -74,7 +73,8 @@ bool is_family(std::string_view name) {
 std::optional<std::string_view> fit(std::string_view pattern, std::string_view path) {
   const std::size_t place = pattern.find(kFamilyPlace);
   if (place == pattern.npos) return pattern == path ? std::optional<std::string_view>("") : std::nullopt;
-  const std::string_view before = pattern.substr(0, place), after = pattern.substr(place + kFamilyPlace.size());
+  const std::string_view before = pattern.substr(0, place),
+                         after = pattern.substr(place + kFamilyPlace.size());
   if (path.size() <= before.size() + after.size() || !path.starts_with(before) || !path.ends_with(after))
     return std::nullopt;
   const std::string_view family = path.substr(before.size(), path.size() - before.size() - after.size());
@@ -103,23 +103,25 @@ std::string unknown_path(std::string_view path) {
 
 }  // namespace
 
-Result<Contract> Contract::parse(std::string_view rule, std::string_view sentence, std::vector<std::string> op_types,
-                                 const Location& where) {
+Result<Contract> Contract::parse(std::string_view rule, std::string_view sentence,
+                                 std::vector<std::string> op_types, const Location& where) {
   return guarded([&]() -> Result<Contract> {
     Reader reader(rule, where);
     if (rule.size() > kMostRuleBytes)
       return reader.error("a rule has at most " + std::to_string(kMostRuleBytes) + " bytes");
     if (sentence.empty() || sentence.size() > kMostSentenceBytes)
-      return make_error(ErrorCode::parse,
-                        "the sentence of a contract has 1 to " + std::to_string(kMostSentenceBytes) + " bytes", where,
-                        "contract");
+      return make_error(
+          ErrorCode::parse,
+          "the sentence of a contract has 1 to " + std::to_string(kMostSentenceBytes) + " bytes", where,
+          "contract");
     Contract out;
     out.rule_ = rule;
     out.sentence_ = sentence;
     out.op_types_ = std::move(op_types);
 
     const std::string_view path = reader.take(in_path);
-    if (path.empty()) return reader.error(std::string(kForm) + ", and this does not begin with a value's name");
+    if (path.empty())
+      return reader.error(std::string(kForm) + ", and this does not begin with a value's name");
     const auto rows = contract_path_rows();
     const ContractPathRow* row = nullptr;
     for (std::size_t i = 0; i < rows.size() && row == nullptr; ++i)
@@ -131,9 +133,9 @@ Result<Contract> Contract::parse(std::string_view rule, std::string_view sentenc
     if (row == nullptr) return reader.error(unknown_path(path));
 
     using Op = Operator;
-    constexpr std::pair<std::string_view, Op> kOperators[] = {
-        {"==", Op::equal}, {"!=", Op::not_equal},     {"<", Op::less},
-        {"<=", Op::less_equal}, {">", Op::greater}, {">=", Op::greater_equal}};
+    constexpr std::pair<std::string_view, Op> kOperators[] = {{"==", Op::equal},  {"!=", Op::not_equal},
+                                                              {"<", Op::less},    {"<=", Op::less_equal},
+                                                              {">", Op::greater}, {">=", Op::greater_equal}};
     const std::string_view op = reader.take(in_operator);
     const auto* known = std::find_if(std::begin(kOperators), std::end(kOperators),
                                      [&](const auto& entry) { return entry.first == op; });
@@ -186,12 +188,18 @@ ContractResult Contract::check(const Verdict& verdict) const {
   const auto compare = [&]() {
     const bool equal = row.words.empty() ? value.number == number_ : value.text == word_;
     switch (operator_) {
-      case Operator::equal: return equal;
-      case Operator::not_equal: return !equal;
-      case Operator::less: return value.number < number_;
-      case Operator::less_equal: return value.number <= number_;
-      case Operator::greater: return value.number > number_;
-      case Operator::greater_equal: return value.number >= number_;
+      case Operator::equal:
+        return equal;
+      case Operator::not_equal:
+        return !equal;
+      case Operator::less:
+        return value.number < number_;
+      case Operator::less_equal:
+        return value.number <= number_;
+      case Operator::greater:
+        return value.number > number_;
+      case Operator::greater_equal:
+        return value.number >= number_;
     }
     return false;
   };

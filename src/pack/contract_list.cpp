@@ -13,7 +13,8 @@ Result<Contract> read_contract(const json::Cursor& at) {
   PTXBENCH_TRY_ASSIGN(const auto listed, at.get("op_types"));
   if (listed) {
     PTXBENCH_TRY_ASSIGN(const std::vector<json::Cursor> items, listed->items());
-    if (items.empty()) return listed->error("names no operation, so the contract would apply to none", "contract");
+    if (items.empty())
+      return listed->error("names no operation, so the contract would apply to none", "contract");
     for (const json::Cursor& item : items) {
       PTXBENCH_TRY_ASSIGN(std::string name, item.as_nonempty_string());
       op_types.push_back(std::move(name));

@@ -48,7 +48,8 @@ ContractValue status(const Verdict& v, std::string_view) {
 }
 ContractValue integrity(const Verdict& v, std::string_view) {
   // Nobody has looked before something has run.
-  if (v.correctness.trials == 0 && v.integrity == Integrity::clean) return unknown("nothing was run to its end");
+  if (v.correctness.trials == 0 && v.integrity == Integrity::clean)
+    return unknown("nothing was run to its end");
   return word(kIntegrityWords[v.integrity == Integrity::clean ? 0 : 1]);
 }
 
@@ -60,7 +61,8 @@ ContractValue timed(const Verdict& v, Get get) {
   return get(v.timing);
 }
 ContractValue speedup(const Verdict& v, std::string_view) {
-  return timed(v, [](const TimingBlock& t) { return t.speedup ? real(*t.speedup) : unknown("there is no baseline"); });
+  return timed(
+      v, [](const TimingBlock& t) { return t.speedup ? real(*t.speedup) : unknown("there is no baseline"); });
 }
 ContractValue speedup_low(const Verdict& v, std::string_view) {
   return timed(v, [](const TimingBlock& t) {
@@ -92,7 +94,8 @@ std::optional<std::string> unassembled(const Verdict& v) {
     const bool told = std::any_of(block.kernels.begin(), block.kernels.end(), [&](const KernelResources& k) {
       return k.kernel == f.kernel || k.symbol == f.kernel;
     });
-    if (!told) return "the machine code of " + f.kernel + " came ready made, so no assembler has told about it";
+    if (!told)
+      return "the machine code of " + f.kernel + " came ready made, so no assembler has told about it";
   }
   if (block.kernels.empty()) return "the assembler has told about no kernel";
   return std::nullopt;
@@ -111,7 +114,8 @@ ContractValue largest(const Verdict& v, Get get) {
   return worst;
 }
 ContractValue registers(const Verdict& v, std::string_view) {
-  return largest(v, [](const KernelResources& k) { return static_cast<std::uint64_t>(std::max(k.registers, 0)); });
+  return largest(
+      v, [](const KernelResources& k) { return static_cast<std::uint64_t>(std::max(k.registers, 0)); });
 }
 ContractValue shared_bytes(const Verdict& v, std::string_view) {
   return largest(v, [](const KernelResources& k) { return k.static_shared_bytes + k.dynamic_shared_bytes; });
@@ -137,9 +141,10 @@ ContractValue occupancy(const Verdict& v, std::string_view) {
 // How often the assembler said something: findings of this code and severity.
 ContractValue remarks(const Verdict& v, std::string_view code, Severity severity) {
   if (auto reason = unassembled(v)) return unknown(std::move(*reason));
-  return integer(static_cast<std::uint64_t>(
-      std::count_if(v.findings.begin(), v.findings.end(),
-                    [&](const Finding& f) { return f.code == code && f.severity == severity; })));
+  return integer(
+      static_cast<std::uint64_t>(std::count_if(v.findings.begin(), v.findings.end(), [&](const Finding& f) {
+        return f.code == code && f.severity == severity;
+      })));
 }
 ContractValue wgmma_serialized(const Verdict& v, std::string_view) {
   return remarks(v, "wgmma_serialized", Severity::warning);
@@ -188,7 +193,8 @@ template <class Get>
 ContractValue family_sum(const Verdict& v, std::string_view family, Get get) {
   return counted(v, [&](const CountsBlock& block) {
     const FamilySum sum = sum_of(block, family);
-    if (sum.no_machine_code) return unknown("the emulator counted PTX of this family that machine code does not have");
+    if (sum.no_machine_code)
+      return unknown("the emulator counted PTX of this family that machine code does not have");
     return integer(get(sum));
   });
 }
@@ -219,9 +225,15 @@ ContractValue bytes(const Verdict& v, Member member) {
     return block.*member ? integer(*(block.*member)) : unknown("only the emulator counts bytes");
   });
 }
-ContractValue tma_load_bytes(const Verdict& v, std::string_view) { return bytes(v, &CountsBlock::tma_load_bytes); }
-ContractValue tma_store_bytes(const Verdict& v, std::string_view) { return bytes(v, &CountsBlock::tma_store_bytes); }
-ContractValue bulk_copy_bytes(const Verdict& v, std::string_view) { return bytes(v, &CountsBlock::bulk_copy_bytes); }
+ContractValue tma_load_bytes(const Verdict& v, std::string_view) {
+  return bytes(v, &CountsBlock::tma_load_bytes);
+}
+ContractValue tma_store_bytes(const Verdict& v, std::string_view) {
+  return bytes(v, &CountsBlock::tma_store_bytes);
+}
+ContractValue bulk_copy_bytes(const Verdict& v, std::string_view) {
+  return bytes(v, &CountsBlock::bulk_copy_bytes);
+}
 
 template <class Value>
 ContractValue or_reason(const std::optional<Value>& value, const std::string& reason) {
@@ -249,7 +261,8 @@ ContractValue family_flops_share(const Verdict& v, std::string_view family) {
                        static_cast<double>(total.half);
     const auto share = [&](std::uint64_t part) { return real(static_cast<double>(part) / all); };
     const bool hopper = v.compile.arch.starts_with("sm_9"), blackwell = v.compile.arch.starts_with("sm_10");
-    if ((family == "wgmma" && hopper) || (family == "tcgen05_mma" && blackwell)) return real(*total.arch_flops_share);
+    if ((family == "wgmma" && hopper) || (family == "tcgen05_mma" && blackwell))
+      return real(*total.arch_flops_share);
     if (family == "mma_sync") return share(*total.mma_sync);
     if (family == "fp32") return share(total.fp32);
     if (family == "fp64") return share(total.fp64);
@@ -282,73 +295,102 @@ constexpr std::span<const std::string_view> kNumber;
 constexpr ContractPathRow kRows[] = {
     {{"status", "word", "The status of the workload", "status"}, kStatusWords, status},
     {{"integrity", "word", "Whether the candidate kept to its own memory and did the work", "integrity"},
-     kIntegrityWords, integrity},
+     kIntegrityWords,
+     integrity},
     {{"speedup", "1", "The baseline's time divided by the candidate's", "timing.speedup"}, kNumber, speedup},
     {{"speedup_low", "1", "The lower end of its 95% interval", "timing.speedup_low"}, kNumber, speedup_low},
     {{"median_ns", "ns", "The candidate's time", "timing.median_ns"}, kNumber, median_ns},
     {{"roofline_share", "1", "The least time that the work can take, divided by the candidate's time",
       "timing.roofline_ns / timing.median_ns"},
-     kNumber, roofline_share},
-    {{"registers", "1", "Registers of a thread; the launched kernel that has most", "compile.kernels.registers"},
-     kNumber, registers},
+     kNumber,
+     roofline_share},
+    {{"registers", "1", "Registers of a thread; the launched kernel that has most",
+      "compile.kernels.registers"},
+     kNumber,
+     registers},
     {{"shared_bytes", "bytes", "Shared memory of a CTA; the launched kernel that has most",
       "compile.kernels.static_shared_bytes + dynamic_shared_bytes"},
-     kNumber, shared_bytes},
-    {{"stack_bytes", "bytes", "Stack of a thread; the launched kernel that has most", "compile.kernels.stack_bytes"},
-     kNumber, stack_bytes},
-    {{"spills", "bytes", "Spilled registers of a thread, stored and loaded; the launched kernel that has most",
+     kNumber,
+     shared_bytes},
+    {{"stack_bytes", "bytes", "Stack of a thread; the launched kernel that has most",
+      "compile.kernels.stack_bytes"},
+     kNumber,
+     stack_bytes},
+    {{"spills", "bytes",
+      "Spilled registers of a thread, stored and loaded; the launched kernel that has most",
       "compile.kernels.spill_store_bytes + spill_load_bytes"},
-     kNumber, spills},
+     kNumber,
+     spills},
     {{"occupancy.ctas_per_sm", "1", "CTAs that fit on an SM; the launched kernel that has fewest",
       "compile.kernels.occupancy_ctas_per_sm"},
-     kNumber, occupancy},
+     kNumber,
+     occupancy},
     {{"wgmma.serialized", "1", "Remarks of ptxas that it serialises wgmma (C7509 to C7519)",
       "findings wgmma_serialized, the warnings"},
-     kNumber, wgmma_serialized},
+     kNumber,
+     wgmma_serialized},
     {{"wgmma.injected", "1", "Remarks of ptxas that it adds a wait or an arrive to wgmma",
       "findings wgmma_serialized, the notes"},
-     kNumber, wgmma_injected},
+     kNumber,
+     wgmma_injected},
     {{"setmaxnreg.ignored", "1", "Kernels in which ptxas dropped setmaxnreg", "findings setmaxnreg_ignored"},
-     kNumber, setmaxnreg_ignored},
-    {{"code.<family>.instructions", "1", "Instructions of the family in the launched kernels' code, not executions",
+     kNumber,
+     setmaxnreg_ignored},
+    {{"code.<family>.instructions", "1",
+      "Instructions of the family in the launched kernels' code, not executions",
       "compile.static_families.instructions"},
-     kNumber, code_instructions},
+     kNumber,
+     code_instructions},
     {{"families.<family>.warps", "1", "Executions of the family's instructions by warps",
       "counts.families.warp_instructions"},
-     kNumber, family_warps},
+     kNumber,
+     family_warps},
     {{"families.<family>.threads", "1", "Executions by threads whose predicate was on",
       "counts.families.thread_instructions"},
-     kNumber, family_threads},
+     kNumber,
+     family_threads},
     {{"families.<family>.share", "1", "The family's part of all executions by warps; on a GPU only",
       "counts.families.warp_instructions"},
-     kNumber, family_share},
+     kNumber,
+     family_share},
     {{"families.<family>.flops_share", "1",
-      "The part of the executed FLOPs that ran on the family: the architecture's own mma, mma_sync, fp32, fp64, half",
+      "The part of the executed FLOPs that ran on the family: the architecture's own mma, mma_sync, fp32, "
+      "fp64, half",
       "counts.flops.total"},
-     kNumber, family_flops_share},
+     kNumber,
+     family_flops_share},
     {{"arch_flops_share", "1", "The part of the executed FLOPs that ran on the architecture's own mma",
       "counts.flops.total.arch_flops_share"},
-     kNumber, arch_flops_share},
-    {{"mma_work_ratio", "1", "FLOPs of matrix instructions over those that the task needs; above 1 where work is done twice",
+     kNumber,
+     arch_flops_share},
+    {{"mma_work_ratio", "1",
+      "FLOPs of matrix instructions over those that the task needs; above 1 where work is done twice",
       "counts.flops.mma_work_ratio"},
-     kNumber, mma_work_ratio},
+     kNumber,
+     mma_work_ratio},
     {{"architecture.published", "word", "Whether any wgmma or TMA copy was executed (on 10.x: any tcgen05)",
       "counts.architecture.published"},
-     kBooleanWords, architecture_published},
+     kBooleanWords,
+     architecture_published},
     {{"architecture.strict", "word", "Whether arch_flops_share and mma_work_ratio are both at least 0.9",
       "counts.architecture.strict"},
-     kBooleanWords, architecture_strict},
+     kBooleanWords,
+     architecture_strict},
     {{"tma.loads", "1", "Executions of TMA loads by warps, to one CTA or to several",
       "counts.families tma_load + tma_multicast"},
-     kNumber, tma_loads},
+     kNumber,
+     tma_loads},
     {{"tma.load_bytes", "bytes", "Moved to shared memory by tensor copies; on the emulator only",
       "counts.tma_load_bytes"},
-     kNumber, tma_load_bytes},
+     kNumber,
+     tma_load_bytes},
     {{"tma.store_bytes", "bytes", "Moved from shared memory by tensor copies; on the emulator only",
       "counts.tma_store_bytes"},
-     kNumber, tma_store_bytes},
+     kNumber,
+     tma_store_bytes},
     {{"bulk_copy.bytes", "bytes", "Moved by bulk copies; on the emulator only", "counts.bulk_copy_bytes"},
-     kNumber, bulk_copy_bytes},
+     kNumber,
+     bulk_copy_bytes},
 };
 
 constexpr auto kPaths = [] {

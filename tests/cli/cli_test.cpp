@@ -110,6 +110,10 @@ TEST_CASE("cli: evaluate without a device compiles, and says that nothing was ex
   CHECK(has(ran, "not_run: no device"));
   CHECK(has(ran, "compile: ok"));
   CHECK(has(ran, "mma_sync"));
+  // The pack's rules, as far as the compiled code tells.
+  CHECK(has(ran, "contract code.wgmma.instructions >= 1: NOT met (0)\n    There is no wgmma in the code"));
+  CHECK(has(ran, "contract spills == 0: met (0 in "));
+  CHECK(has(ran, "contract speedup >= 0.6: not checked (timing: unavailable, no device"));
 }
 
 TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {

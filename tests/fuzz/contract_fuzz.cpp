@@ -1,5 +1,5 @@
-// Any text is a rule or an error at a column of it; what is a rule comes to a result with every verdict, and is the
-// same rule when it is read again.
+// Any text is a rule or an error at a column of it; what is a rule comes to a result with every verdict, and
+// is the same rule when it is read again.
 #include "pack/contract_list.hpp"
 #include "trace/sample_verdict.hpp"
 
@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto contract = Contract::parse(text, "s", {}, {"fuzz", "/x", 0, 0});
   if (!contract) {
     const Location& where = contract.error().where;
-    if (where.column < 1 || static_cast<std::size_t>(where.column) > size + 1 || where.pointer != "/x") std::abort();
+    if (where.column < 1 || static_cast<std::size_t>(where.column) > size + 1 || where.pointer != "/x")
+      std::abort();
   } else {
     hold(*contract, filled);
     hold(*contract, empty);

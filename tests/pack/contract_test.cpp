@@ -39,7 +39,8 @@ Verdict measured() {
   v.compile.kernels = {{"gemm", "_Z4gemm", 168, 1024, 200000, 0, 0, 0, 1},
                        {"reduce", "_Z6reduce", 40, 0, 4096, 16, 8, 4, 8},
                        {"spare", "_Z5spare", 255, 0, 0, 900, 800, 700, std::nullopt}};  // not launched
-  v.compile.static_families = {{"gemm", "wgmma", 64}, {"gemm", "int", 900}, {"reduce", "int", 80}, {"spare", "wgmma", 7}};
+  v.compile.static_families = {
+      {"gemm", "wgmma", 64}, {"gemm", "int", 900}, {"reduce", "int", 80}, {"spare", "wgmma", 7}};
   v.correctness.state = Availability::measured;
   v.correctness.trials = 3;
   v.timing.state = Availability::measured;
@@ -72,12 +73,13 @@ TEST_CASE("contracts: every operator") {
   };
   const ContractState met = ContractState::met, not_met = ContractState::not_met;
   const Row rows[] = {
-      {"spills == 12", met},   {"spills == 11", not_met}, {"spills != 11", met},   {"spills != 12", not_met},
-      {"spills < 13", met},    {"spills < 12", not_met},  {"spills <= 12", met},   {"spills <= 11", not_met},
-      {"spills > 11", met},    {"spills > 12", not_met},  {"spills >= 12", met},   {"spills >= 13", not_met},
-      {"spills>=1.2e1", met},  {" spills\t>= 12.0 ", met}, {"spills > -1", met},
-      {"status == PASSED", met}, {"status != PASSED", not_met}, {"status == TIMEOUT", not_met}, {"status != TIMEOUT", met},
-      {"integrity == clean", met}, {"integrity == violated", not_met},
+      {"spills == 12", met},      {"spills == 11", not_met},     {"spills != 11", met},
+      {"spills != 12", not_met},  {"spills < 13", met},          {"spills < 12", not_met},
+      {"spills <= 12", met},      {"spills <= 11", not_met},     {"spills > 11", met},
+      {"spills > 12", not_met},   {"spills >= 12", met},         {"spills >= 13", not_met},
+      {"spills>=1.2e1", met},     {" spills\t>= 12.0 ", met},    {"spills > -1", met},
+      {"status == PASSED", met},  {"status != PASSED", not_met}, {"status == TIMEOUT", not_met},
+      {"status != TIMEOUT", met}, {"integrity == clean", met},   {"integrity == violated", not_met},
   };
   for (const Row& row : rows) {
     INFO(row.rule);
@@ -163,7 +165,9 @@ TEST_CASE("contracts: a value that is not there is never met") {
     std::string name(path.path);
     if (const std::size_t at = name.find("<family>"); at != name.npos) name.replace(at, 8, "wgmma");
     if (path.unit == "word") {
-      rules.push_back(name + (name == "status" ? " != TIMEOUT" : name == "integrity" ? " == clean" : " != true"));
+      rules.push_back(name + (name == "status"      ? " != TIMEOUT"
+                              : name == "integrity" ? " == clean"
+                                                    : " != true"));
       continue;
     }
     for (const char* op : {" == 0", " != 1", " < 1", " <= 0", " >= 0", " > -1"}) rules.push_back(name + op);
@@ -234,7 +238,8 @@ TEST_CASE("contracts: a value that is not there is never met") {
   }
   SECTION("shares of FLOPs") {
     CHECK(reason("families.sfu.flops_share >= 0", v) == "FLOPs of sfu are not counted on sm_90a");
-    CHECK(reason("families.tcgen05_mma.flops_share >= 0", v) == "FLOPs of tcgen05_mma are not counted on sm_90a");
+    CHECK(reason("families.tcgen05_mma.flops_share >= 0", v) ==
+          "FLOPs of tcgen05_mma are not counted on sm_90a");
     v.compile.arch = "sm_100a";
     CHECK(check("families.tcgen05_mma.flops_share == 0.8", v).state == ContractState::met);
     CHECK_FALSE(reason("families.wgmma.flops_share >= 0", v).empty());
@@ -244,7 +249,8 @@ TEST_CASE("contracts: a value that is not there is never met") {
     v.counts.flops.mma_work_ratio.reset();
     v.counts.flops.mma_work_ratio_reason = "the task's work is not known";
     v.counts.architecture = {std::nullopt, std::nullopt, "nothing is known"};
-    for (const char* text : {"arch_flops_share >= 0", "families.tcgen05_mma.flops_share >= 0", "families.fp32.flops_share >= 0"})
+    for (const char* text :
+         {"arch_flops_share >= 0", "families.tcgen05_mma.flops_share >= 0", "families.fp32.flops_share >= 0"})
       CHECK(reason(text, v) == "the shape of a tcgen05.mma is not known");
     CHECK(reason("mma_work_ratio >= 0", v) == "the task's work is not known");
     CHECK(reason("architecture.strict != true", v) == "nothing is known");
@@ -321,11 +327,14 @@ TEST_CASE("contracts: an error is at its column, and names what is near") {
 
 TEST_CASE("contracts: those of an operation, in their order") {
   const std::vector<Contract> contracts = {
-      Contract::parse("spills == 0", "a").value(), Contract::parse("tma.loads >= 1", "b", {"gemm", "attention"}).value(),
-      Contract::parse("speedup >= 0.6", "c", {"norm"}).value(), Contract::parse("registers <= 255", "d").value()};
+      Contract::parse("spills == 0", "a").value(),
+      Contract::parse("tma.loads >= 1", "b", {"gemm", "attention"}).value(),
+      Contract::parse("speedup >= 0.6", "c", {"norm"}).value(),
+      Contract::parse("registers <= 255", "d").value()};
   const auto rules = [&](std::string_view op_type) {
     std::string out;
-    for (const ContractResult& result : check_contracts(contracts, op_type, measured())) out += result.sentence;
+    for (const ContractResult& result : check_contracts(contracts, op_type, measured()))
+      out += result.sentence;
     return out;
   };
   CHECK(rules("gemm") == "abd");
@@ -343,7 +352,8 @@ TEST_CASE("contracts: the table of values is the documentation's") {
     CHECK(seen.insert(path.path).second);
     CHECK_FALSE(path.meaning.empty());
     CHECK_FALSE(path.source.empty());
-    CHECK(text.str().find("| `" + std::string(path.path) + "` | " + std::string(path.unit) + " | ") != std::string::npos);
+    CHECK(text.str().find("| `" + std::string(path.path) + "` | " + std::string(path.unit) + " | ") !=
+          std::string::npos);
   }
   for (const sass::Family& family : sass::families())
     CHECK(Contract::parse("families." + std::string(family.name) + ".flops_share >= 0.9", "s"));

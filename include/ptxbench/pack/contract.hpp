@@ -29,7 +29,8 @@ std::span<const ContractPath> contract_paths() noexcept;
 class Contract {
  public:
   /// Strict: an unknown path or word is ErrorCode::parse (rule "contract") and names the nearest known one.
-  /// @p where: of the rule's text (file and JSON pointer); an error adds the column in the rule, in bytes from 1.
+  /// @p where: of the rule's text (file and JSON pointer); an error adds the column in the rule, in bytes
+  /// from 1.
   /// @p op_types: the operations that it is about; none: all.
   static Result<Contract> parse(std::string_view rule, std::string_view sentence,
                                 std::vector<std::string> op_types = {}, const Location& where = {});
@@ -39,7 +40,8 @@ class Contract {
   const std::vector<std::string>& op_types() const { return op_types_; }
   bool applies_to(std::string_view op_type) const noexcept;
 
-  /// Holds @p verdict against the rule. A value that the verdict lacks makes it `not_checked`, with the reason.
+  /// Holds @p verdict against the rule. A value that the verdict lacks makes it `not_checked`, with the
+  /// reason.
   ContractResult check(const Verdict& verdict) const;
 
  private:
