@@ -72,7 +72,7 @@ inline long resident_kb() {
 
 // Whether `condition` becomes true within a generous time.
 template <class F>
-bool eventually(F condition, std::chrono::seconds limit = std::chrono::seconds(20)) {
+bool eventually(F condition, std::chrono::seconds limit = std::chrono::seconds(60)) {
   const auto until = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= until) return false;

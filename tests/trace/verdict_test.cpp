@@ -52,6 +52,8 @@ class Schema {
         if (value.text != argument.text) return place + " is not " + argument.text;
       } else if (keyword == "minimum") {
         if (std::stod(value.text) < std::stod(argument.text)) return place + " is too small";
+      } else if (keyword == "maximum") {
+        if (std::stod(value.text) > std::stod(argument.text)) return place + " is too large";
       } else if (keyword == "anyOf") {
         bool any = false;
         for (const Value& option : argument.items) any = any || check(option, value, place).empty();

@@ -3,120 +3,71 @@
 
 #include "support/catch.hpp"
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 using namespace ptxbench;
 
 namespace {
 
-// Threads that wait for their turn and hold it until they are told.
-class Bench {
+// A turn of a thread of its own, which lives as long; none where it is not its turn.
+class Held {
  public:
-  ~Bench() {
-    end_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  // Asks; returns once the thread waits, or has its turn.
-  void ask(const std::string& name, TurnKind kind) {
-    const std::size_t before = begun();
-    std::atomic<bool> asking{false};
-    threads_.emplace_back([this, name, kind, &asking] {
-      asking = true;
-      const auto turn = turns.take(kind, nullptr);
-      std::unique_lock lock(mutex_);
-      if (!turn) return;
-      order_ += name;
-      changed_.notify_all();
-      changed_.wait(lock, [&] { return all_ || ended_.find(name) != std::string::npos; });
+  Held(Turns& turns, TurnKind kind, bool expected) {
+    std::promise<bool> said;
+    std::future<bool> has = said.get_future();
+    thread_ = std::thread([&turns, kind, token = cancel_, end = end_.get_future(), said = std::move(said)]() mutable {
+      const auto turn = turns.take(kind, &token);
+      said.set_value(turn.has_value());
+      end.wait();
     });
-    while (!asking) std::this_thread::yield();
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return order_.size() > before; });
+    has.wait_for(std::chrono::milliseconds(expected ? 60'000 : 50));
+    cancel_.trigger();
+    has_ = has.get();
   }
-  void end(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    ended_ += name;
-    changed_.notify_all();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    end_.set_value();
+    thread_.join();
   }
-  void end_all() {
-    const std::lock_guard lock(mutex_);
-    all_ = true;
-    changed_.notify_all();
-  }
-  // Waits until so many have begun.
-  std::string order(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return order_.size() >= count; });
-    return order_;
-  }
-  std::size_t begun() {
-    const std::lock_guard lock(mutex_);
-    return order_.size();
-  }
-
-  Turns turns;
+  explicit operator bool() const { return has_; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string order_, ended_;
-  bool all_ = false;
-  std::vector<std::thread> threads_;
+  CancelToken cancel_;
+  std::promise<void> end_;
+  std::thread thread_;
+  bool has_ = false;
 };
+
+std::unique_ptr<Held> take(Turns& turns, TurnKind kind, bool expected) {
+  return std::make_unique<Held>(turns, kind, expected);
+}
 
 }  // namespace
 
 TEST_CASE("turns: a verification and three counts run side by side, nothing beside what wants to be alone") {
-  Bench bench;
-  bench.ask("v", TurnKind::verify);
-  for (const char* count : {"c", "d", "e"}) bench.ask(count, TurnKind::count);
-  CHECK(bench.order(4) == "vcde");
-  bench.ask("t", TurnKind::alone);
-  bench.ask("w", TurnKind::verify);
-  bench.ask("f", TurnKind::count);  // waits for another count, and comes before `t`
-  CHECK(bench.begun() == 4);
-  bench.end("c");
-  CHECK(bench.order(5) == "vcdef");
-  bench.end("v");
-  CHECK(bench.order(6) == "vcdefw");  // beside counts, for which `t` waits
-  for (const char* count : {"d", "e", "f"}) bench.end(count);
-  bench.ask("x", TurnKind::verify);
-  CHECK(bench.begun() == 6);
-  bench.end("w");
-  CHECK(bench.order(7) == "vcdefwt");
-  CHECK(bench.begun() == 7);
-  bench.end("t");
-  CHECK(bench.order(8) == "vcdefwtx");
-}
-
-TEST_CASE("turns: what is half done comes before what has not begun, within a kind the first that asked") {
-  Bench bench;
-  bench.ask("0", TurnKind::alone);
-  bench.ask("1", TurnKind::verify);
-  bench.ask("2", TurnKind::verify);
-  bench.ask("3", TurnKind::alone);
-  bench.ask("4", TurnKind::alone);
-  bench.end("0");
-  CHECK(bench.order(2) == "03");
-  bench.ask("5", TurnKind::count);
-  CHECK(bench.begun() == 2);
-  bench.end("3");
-  CHECK(bench.order(4).substr(0, 3) == "035");  // and `1` beside it
-  CHECK(bench.order(4) == "0351");
-  bench.end("5");
-  CHECK(bench.begun() == 4);
-  bench.end("1");
-  CHECK(bench.order(5) == "03514");
-  bench.end("4");
-  CHECK(bench.order(6) == "035142");
+  Turns turns;
+  auto verify = take(turns, TurnKind::verify, true);
+  REQUIRE(*verify);
+  std::unique_ptr<Held> counts[3];
+  for (auto& count : counts) {
+    count = take(turns, TurnKind::count, true);
+    REQUIRE(*count);
+  }
+  CHECK_FALSE(*take(turns, TurnKind::verify, false));
+  CHECK_FALSE(*take(turns, TurnKind::count, false));
+  CHECK_FALSE(*take(turns, TurnKind::alone, false));
+  verify.reset();
+  CHECK_FALSE(*take(turns, TurnKind::alone, false));
+  CHECK(*take(turns, TurnKind::verify, true));
+  for (auto& count : counts) count.reset();
+  const auto alone = take(turns, TurnKind::alone, true);
+  REQUIRE(*alone);
+  for (const TurnKind kind : {TurnKind::verify, TurnKind::alone, TurnKind::count}) CHECK_FALSE(*take(turns, kind, false));
 }
 
 TEST_CASE("turns: waiting is cancelled, and a thread that has a turn gets an error, not a deadlock") {
