@@ -137,6 +137,19 @@ void describe_emulation(const EmulationBlock& block, std::string& out) {
   for (const std::string& line : block.inexact) out += "    not exact: " + line + "\n";
 }
 
+void describe_contracts(const std::vector<ContractResult>& contracts, std::string& out) {
+  for (const ContractResult& c : contracts) {
+    out += "  contract " + c.rule + ": ";
+    if (c.state == ContractState::not_checked) {
+      out += "not checked (" + c.reason + ")\n";
+      continue;
+    }
+    out += (c.state == ContractState::met ? "met (" : "NOT met (") + c.value +
+           (c.kernel.empty() ? "" : " in " + c.kernel) + ")\n";
+    if (c.state == ContractState::not_met) out += "    " + c.sentence + "\n";
+  }
+}
+
 // What a finding has to say in several lines: in a deadlock, who waits for what.
 std::string detail_of(const Finding& finding) {
   const auto evidence = json::parse(finding.evidence);
@@ -184,6 +197,7 @@ std::string describe(const Verdict& verdict) {
     out += "  " + std::string(severity_name(f.severity)) + " " + f.code + ": " + f.message + "\n";
     out += indent(detail_of(f), "    ");
   }
+  describe_contracts(verdict.contracts, out);
   return out;
 }
 

@@ -112,6 +112,24 @@ TEST_CASE("cli: evaluate without a device compiles, and says that nothing was ex
   CHECK(has(ran, "mma_sync"));
 }
 
+TEST_CASE("cli: a pack's rules, as far as the compiled code tells") {
+  const std::string pack =
+      " --workload M=70 --device none --cache-dir '' --pack knowledge_packs/hopper"
+      " --definition examples/data/definitions/gemm/gemm_n7168_k5120.json"
+      " --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl";
+  for (const char* command : {"evaluate", "compile"}) {
+    const Ran ran = run(std::string(command) + " examples/data/candidates/3_slow" + pack);
+    INFO(ran.output);
+    CHECK(ran.code == 0);  // a rule fails nothing
+    CHECK(has(ran, "contract code.wgmma.instructions >= 1: NOT met (0)\n    There is no wgmma in the code"));
+    CHECK(has(ran, "contract spills == 0: met (0 in "));
+    CHECK(has(ran, "contract speedup >= 0.6: not checked (timing: "));
+  }
+  const Ran fast = run("compile examples/data/candidates/4_fast" + pack);
+  CHECK(has(fast, "contract code.wgmma.instructions >= 1: met ("));
+  CHECK(has(fast, "contract wgmma.serialized == 0: met (0)"));
+}
+
 TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {
   const std::string task =
       "evaluate examples/rmsnorm/candidate --definition examples/rmsnorm/definition.json --workloads examples/rmsnorm/workloads.jsonl"
