@@ -279,7 +279,7 @@ TEST_CASE("contracts: an error is at its column, and names what is near") {
       {"families > 0", 1, "no value"},
       {"completely.elsewhere.indeed == 0", 1, "there are status, integrity, speedup"},
       {"Spills == 0", 1, "does not begin with a value's name"},
-      {"0 == spills", 1, "did you mean"},
+      {"0 == spills", 1, "no value"},
       {"", 1, "does not begin"},
       {"   ", 4, "does not begin"},
       {"spills", 7, "an operator is missing"},
