@@ -42,7 +42,7 @@ bool has(const Ran& ran, const std::string& text) { return ran.output.find(text)
 
 TEST_CASE("cli: help, version, and what is wrong with a call") {
   CHECK(run("--version").output == "ptxbench 0.1.0\n");
-  for (const char* command : {"compile", "evaluate", "doctor"}) {
+  for (const char* command : {"compile", "count", "evaluate", "doctor"}) {
     const Ran help = run(std::string(command) + " --help");
     CHECK(help.code == 0);
     CHECK(has(help, "example:"));
@@ -140,4 +140,33 @@ TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {
   const Ran none = run(task, true);
   CHECK(none.code == 2);
   CHECK(has(none, "another Solution"));
+}
+
+TEST_CASE("cli: count shows shares with bars, operations, lines, and says why where nothing is counted") {
+  const std::string small =
+      " --definition examples/data/definitions/gemm/gemm_small.json --workloads examples/data/workloads/gemm/gemm_small.jsonl"
+      " --pack knowledge_packs/hopper --cache-dir '' --workload M=128 tests/fixtures/kernels/gemm_wgmma_register_a ";
+  const Ran text = run("count --device emulator --opcodes --lines" + small);
+  CHECK(text.code == 0);
+  INFO(text.output);
+  CHECK(has(text, "M=128 N=256 K=1024: PASSED; PTX instructions executed on emulator:h200"));
+  CHECK(has(text, "wgmma  "));
+  CHECK(has(text, "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16"));
+  CHECK(has(text, "kernel.cu:51:7"));
+  CHECK(has(text, "100.00%  \u2588"));  // of the FLOPs, on wgmma
+  CHECK(has(text, "architecture: published yes, strict yes"));
+  const Ran machine = run("count --device emulator --json" + small);
+  CHECK(machine.code == 0);
+  const auto document = json::parse(machine.output);
+  REQUIRE(document);
+  const json::Value& verdict = document->root.find("verdicts")->items.at(0);
+  CHECK(verdict.find("counts")->find("state")->text == "measured");
+  CHECK(verdict.find("timing")->find("state")->text == "not_requested");
+
+  const Ran none = run("count --device none" + small);
+  CHECK(none.code == 2);
+  CHECK(has(none, "no device"));
+  CHECK(has(none, "executed or not: "));  // what is in the code all the same
+  const Ran wrong = run("count examples/data/candidates/1_compile_error" + kGemm);
+  CHECK(wrong.code == 1);
 }
