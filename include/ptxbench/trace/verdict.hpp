@@ -193,7 +193,7 @@ struct OpcodeCount {
   std::uint64_t thread_instructions = 0;
   std::string label = "counted";
 };
-/// Of one line of the candidate's source; only the emulator tells.
+/// Of one line of the candidate's source. On a GPU each instruction counts for one line, as the compiler's table has it.
 struct LineCount {
   std::string kernel;
   std::string source;                     ///< "gemm.cu:120", with where it was inlined; "ptx:77" where only that is known
@@ -232,7 +232,7 @@ struct CountsBlock {
   std::string method;                     ///< "cupti_sass", "emulator"
   std::vector<FamilyCount> families;
   std::vector<OpcodeCount> opcodes;
-  std::vector<LineCount> lines;           ///< emulator only
+  std::vector<LineCount> lines;           ///< none where the code has no table of lines
   std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< emulator only
   FlopsBlock flops;
   ArchitectureVerdict architecture;
