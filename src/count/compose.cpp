@@ -51,12 +51,15 @@ std::string source_text(const sass::SourceLine& line) {
   return out;
 }
 
-Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules,
+Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules, const std::vector<DriverCode>& driver_code,
                         const KernelNames& names, Sums& sums) {
   if (records.module >= modules.size())
     return make_error(ErrorCode::invalid_argument, "records of module " + std::to_string(records.module) +
                                                        " of " + std::to_string(modules.size()));
-  const std::vector<std::uint8_t>& file = modules[records.module].cubin;
+  const auto assembled = std::find_if(driver_code.begin(), driver_code.end(),
+                                      [&](const DriverCode& code) { return code.module == records.module; });
+  const std::vector<std::uint8_t>& file =
+      assembled != driver_code.end() ? assembled->cubin : modules[records.module].cubin;
   PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(file));
   const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
                                    [&](const sass::Kernel& k) { return k.symbol == records.symbol; });
@@ -134,7 +137,7 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   if (!evidence.trial || evidence.trial->fault) return unavailable("the counted run was not verified");
   Sums sums;
   for (const KernelRecords& kernel : evidence.kernels)
-    if (const Result<void> added = add_kernel(kernel, modules, names, sums); !added)
+    if (const Result<void> added = add_kernel(kernel, modules, evidence.driver_code, names, sums); !added)
       return unavailable("the counter's records do not fit the code: " + added.error().to_string());
   if (sums.sm == 0 && !modules.empty())  // nothing was executed
     if (const Result<sass::Cubin> cubin = sass::read_cubin(modules[0].cubin)) sums.sm = cubin->sm;
