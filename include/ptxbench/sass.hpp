@@ -131,4 +131,11 @@ struct CensusEntry {
 Result<std::vector<CensusEntry>> census(std::span<const std::uint8_t> file, const Cubin& cubin,
                                         const Kernel& kernel);
 
+/// Offsets of the kernel's instructions, in bytes from its first and ascending, that run a different number of times
+/// from run to run, because a branch or a guard decides about them whose predicate timing decides: of a wait for an
+/// mbarrier, a load that polls, an atomic's result, a clock. Where such a value is passed on through memory, more are
+/// listed than vary. Error: the kernel is not of this file, or larger than is analysed (4 MiB of code).
+Result<std::vector<std::uint32_t>> varying_instructions(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                                        const Kernel& kernel);
+
 }  // namespace ptxbench::sass
