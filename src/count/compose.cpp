@@ -22,10 +22,13 @@ std::uint64_t read64(const std::vector<std::uint8_t>& bytes, std::uint64_t at) {
 
 struct Sum {
   std::uint64_t warps = 0, threads = 0;
-  void add(const CountRecord& record) {
+  bool varies = false;
+  void add(const CountRecord& record, bool varying) {
     warps += record.warp_executions;
     threads += record.threads_predicated_on;
+    varies = varies || varying;
   }
+  const char* label() const { return varies ? "timing_dependent" : "counted"; }
 };
 struct Sums {
   std::map<std::tuple<std::string, std::string, std::string>, Sum> opcodes;  // by kernel, opcode, family
@@ -70,6 +73,8 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
   sums.sm = cubin.sm;
   std::vector<sass::SourceLine> lines;  // code without them, or with some that cannot be read, is counted all the same
   if (Result<std::vector<sass::SourceLine>> table = sass::source_lines(file, *kernel)) lines = std::move(*table);
+  std::vector<std::uint32_t> varying;  // where the code is too large to be analysed nothing is said to vary
+  if (Result<std::vector<std::uint32_t>> found = sass::varying_instructions(file, cubin, *kernel)) varying = std::move(*found);
   for (const CountRecord& record : records.records) {
     if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
         record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
@@ -81,10 +86,11 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
     const std::uint64_t at = kernel->code_offset + record.pc_offset;
     const sass::Word word{read64(file, at), read64(file, at + 8)};
     const sass::Opcode opcode = sass::decode(cubin.sm, word);
-    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record);
-    sums.families[{name, opcode.family}].add(record);
+    const bool varies = std::binary_search(varying.begin(), varying.end(), record.pc_offset);
+    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record, varies);
+    sums.families[{name, opcode.family}].add(record, varies);
     if (const sass::SourceLine* line = sass::line_at(lines, record.pc_offset))
-      sums.lines[{name, source_text(*line), opcode.family}].add(record);
+      sums.lines[{name, source_text(*line), opcode.family}].add(record, varies);
     sums.flops.add(name, opcode.mnemonic, sass::flops_of(cubin.sm, word), record.threads_predicated_on);
   }
   return {};
@@ -99,11 +105,11 @@ bool before(const Count& a, const Count& b) {
 
 void fill(const Sums& sums, CountsBlock& block) {
   for (const auto& [key, sum] : sums.opcodes)
-    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads});
+    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
   for (const auto& [key, sum] : sums.families)
-    block.families.push_back({key.first, key.second, sum.warps, sum.threads});
+    block.families.push_back({key.first, key.second, sum.warps, sum.threads, sum.label()});
   for (const auto& [key, sum] : sums.lines)
-    block.lines.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, "counted"});
+    block.lines.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
   std::stable_sort(block.lines.begin(), block.lines.end(), before<LineCount>);
   std::stable_sort(block.opcodes.begin(), block.opcodes.end(), before<OpcodeCount>);
   std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);

@@ -176,8 +176,8 @@ struct TimingBlock {
   std::vector<std::uint64_t> baseline_samples_ns;  ///< baseline, by pair
 };
 
-/// What a count is worth: "counted" by the hardware; of the emulator "exact" executions of PTX instructions,
-/// "timing_dependent" where some lie in a loop that waits, "ptx_only" where the machine code has no instruction of its own.
+/// What a count is worth: "counted" by the hardware and the same in every run; of the emulator "exact" executions of PTX
+/// instructions; "timing_dependent" where some run a different number of times each run, in loops that wait for instance; "ptx_only" where the machine code has no instruction of its own.
 struct FamilyCount {
   std::string kernel;
   std::string family;
