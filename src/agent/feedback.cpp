@@ -149,6 +149,20 @@ void static_families(const CompileBlock& block, std::string& out) {
   }
 }
 
+// What the counts say; nothing where it is not known.
+void shares(const FlopsBlock& block, std::string& out) {
+  char text[160];
+  if (block.total.arch_flops_share) {
+    std::snprintf(text, sizeof text, "Of all floating-point operations executed, %.1f%% ran on the architecture's own matrix instructions.\n",
+                  100 * *block.total.arch_flops_share);
+    out += text;
+  }
+  if (block.mma_work_ratio) {
+    std::snprintf(text, sizeof text, "Matrix instructions did %.3f times the work that the task needs.\n", *block.mma_work_ratio);
+    out += text;
+  }
+}
+
 void counts(const CountsBlock& block, std::string& out) {
   if (block.state == Availability::not_requested) return;
   if (block.state != Availability::measured) {
@@ -166,6 +180,7 @@ void counts(const CountsBlock& block, std::string& out) {
             std::to_string(*block.tma_store_bytes) + " bytes out\n";
   out += list.empty() ? "Executed instructions: none of the families that matter here.\n"
                       : "Executed instructions by family (executions by warps):\n" + list;
+  shares(block.flops, out);
 }
 
 void emulation(const EmulationBlock& block, std::string& out) {

@@ -81,6 +81,12 @@ TEST_CASE("an emulator's verdict: orders, exactness, counts that depend on timin
   CHECK(has(text, "Timing: unavailable. the emulator does not measure time"));
   CHECK(has(text, "- gemm: mbarrier 70 (some in loops that wait: depends on timing)\n- gemm: wgmma 64\n"));
   CHECK(has(text, "- moved by TMA: 4096 bytes in, 512 bytes out\n"));
+  CHECK_FALSE(has(text, "Of all floating-point operations"));  // it is not known
+  v.counts.flops.total.arch_flops_share = 0.25;
+  v.counts.flops.mma_work_ratio = 1.5;
+  text = feedback_text(evaluation({v}), nullptr);
+  CHECK(has(text, "Of all floating-point operations executed, 25.0% ran on the architecture's own matrix instructions.\n"
+                  "Matrix instructions did 1.500 times the work that the task needs.\n"));
   v.emulation.fidelity = "ptxas";
   v.emulation.schedules = {"eager"};
   v.emulation.inexact = {"a: 1", "b: 2", "c: 3", "d: 4"};
