@@ -98,6 +98,22 @@ struct Flops {
 };
 Flops flops_of(int sm, Word word);
 
+/// A line of a source file, as the compiler named the file.
+struct SourcePlace {
+  std::string file;
+  std::uint32_t line = 0;
+};
+/// From the instruction at @p pc_offset on, up to the next one that is listed, code is of these lines.
+struct SourceLine {
+  std::uint32_t pc_offset = 0;      ///< bytes from the kernel's first instruction
+  std::vector<SourcePlace> places;  ///< the line itself; where it is inlined, then the call's line, that one's, ...
+};
+/// The line table of @p kernel, by pc offset; empty where the cubin has none (compiled without -lineinfo). At one
+/// offset the last entry holds. Errors: ErrorCode::parse, for a table that is broken or of a version that is not read.
+Result<std::vector<SourceLine>> source_lines(std::span<const std::uint8_t> file, const Kernel& kernel);
+/// The entry that holds at @p pc_offset, or nullptr. @p lines: as source_lines gives them.
+const SourceLine* line_at(std::span<const SourceLine> lines, std::uint32_t pc_offset) noexcept;
+
 /// What a family is. docs/sass.md explains them.
 struct Family {
   std::string_view name, description;

@@ -1,6 +1,6 @@
 // An evaluation as a model reads it: short, concrete, nothing that the evaluation does not say.
-#include "agent/launched.hpp"
 #include "core/json.hpp"
+#include "trace/launched.hpp"
 
 #include <ptxbench/agent.hpp>
 
@@ -314,6 +314,16 @@ std::string run_text(const Verdict& v, const Solution* solution, bool with_reaso
   return out;
 }
 
+// Only what is not met: a rule that was not checked is no fault of the candidate's.
+std::string contracts_text(const Verdict& v) {
+  std::string out;
+  for (const ContractResult& c : v.contracts)
+    if (c.state == ContractState::not_met)
+      out += "- `" + c.rule + "`, and it is " + c.value + (c.kernel.empty() ? "" : " in " + c.kernel) + ": " +
+             c.sentence + "\n";
+  return out.empty() ? out : "Rules that are not met:\n" + out;
+}
+
 std::string verdict_word(const Verdict& v) {
   if (v.status) return std::string(status_name(*v.status));
   if (v.outcome == Outcome::not_applicable) return "not applicable (counts as failed)";
@@ -364,7 +374,7 @@ std::string feedback_text(const Evaluation& evaluation, const Solution* solution
   // Said once where it is the same for several workloads.
   std::vector<std::pair<std::string, std::string>> sections;  // text, workloads
   for (const Verdict& v : evaluation.verdicts) {
-    const std::string text = compile_text(v, solution) + run_text(v, solution, !all_not_run);
+    const std::string text = compile_text(v, solution) + run_text(v, solution, !all_not_run) + contracts_text(v);
     const auto known = std::find_if(sections.begin(), sections.end(),
                                     [&](const auto& section) { return section.first == text; });
     if (known == sections.end())

@@ -185,3 +185,25 @@ TEST_CASE("long feedback is cut between characters") {
   CHECK(has(text, "Reply with a whole candidate"));
   CHECK(has(feedback_text(evaluation({v}), nullptr, {1, 2, 100000}), "and 88 more"));
 }
+
+TEST_CASE("rules that are not met: their sentences, and no others") {
+  Verdict v = passed(8, 0.5);
+  v.contracts = {{"spills == 0", ContractState::not_met, "24", "gemm", "", "Make the tile smaller."},
+                 {"registers <= 255", ContractState::met, "168", "gemm", "", "Use fewer registers."},
+                 {"speedup >= 0.6", ContractState::not_met, "0.5", "", "", "Overlap loads with wgmma."},
+                 {"tma.loads >= 1", ContractState::not_checked, "", "", "counts: unavailable", "Load by TMA."}};
+  Verdict w = passed(3, 0.7);
+  w.contracts = {{"spills == 0", ContractState::met, "0", "gemm", "", "Make the tile smaller."}};
+  const std::string text = feedback_text(evaluation({v, w}), nullptr);
+  CHECK(has(text, "Rules that are not met:\n- `spills == 0`, and it is 24 in gemm: Make the tile smaller.\n"
+                  "- `speedup >= 0.6`, and it is 0.5: Overlap loads with wgmma.\n"));
+  CHECK(text.find("Use fewer registers") == std::string::npos);
+  CHECK(text.find("Load by TMA") == std::string::npos);
+  CHECK(text.find("Rules that") == text.rfind("Rules that"));
+  CHECK(text.find("Rules that") < text.find("## M=3"));
+  // Where nothing was executed the compiled code can still break a rule.
+  Verdict code = verdict(8, std::nullopt);
+  code.contracts = v.contracts;
+  code.contracts.pop_back();
+  CHECK(has(feedback_text(evaluation({code}), nullptr), "Make the tile smaller."));
+}
