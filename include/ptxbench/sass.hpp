@@ -138,4 +138,37 @@ Result<std::vector<CensusEntry>> census(std::span<const std::uint8_t> file, cons
 Result<std::vector<std::uint32_t>> varying_instructions(std::span<const std::uint8_t> file, const Cubin& cubin,
                                                         const Kernel& kernel);
 
+/// One tcgen05.mma of a kernel.
+struct Tcgen05Mma {
+  std::uint32_t pc_offset = 0;    ///< bytes from the kernel's first instruction
+  bool guarded = false;           ///< has a predicate other than "always"
+  /// Of one execution, whose matrices with .cta_group::2 are the pair's. Where the instruction descriptor is a constant
+  /// whichever way the code came; else nothing.
+  std::optional<MmaShape> shape;
+};
+/// All of them, by offset. Errors as varying_instructions.
+Result<std::vector<Tcgen05Mma>> tcgen05_mmas(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                             const Kernel& kernel);
+
+/// One TMA copy or reduction of a tensor's tile, or one bulk copy, of a kernel.
+struct BulkAccess {
+  enum class Direction : std::uint8_t {
+    load,   ///< from global memory to shared
+    store,  ///< or reduction, from shared memory to global
+    shared  ///< between the shared memories of a cluster
+  };
+  std::uint32_t pc_offset = 0;
+  bool guarded = false;
+  Direction direction = Direction::load;
+  bool tensor = true;  ///< by a tensor map; false: contiguous bytes
+  bool tiled = true;   ///< of a tensor: one box; false: im2col, gather, scatter
+  /// Of a tensor: where its map is in the parameter buffer, in bytes, where that is the same whichever way the code came.
+  std::optional<std::uint32_t> map_offset;
+  std::optional<std::uint32_t> parameter;  ///< the ordinal of the parameter in which that is
+  std::optional<std::uint32_t> bytes;  ///< of a bulk copy whose size is a constant
+};
+/// All of them, by offset. Errors as varying_instructions.
+Result<std::vector<BulkAccess>> bulk_accesses(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                              const Kernel& kernel);
+
 }  // namespace ptxbench::sass
