@@ -61,7 +61,7 @@ struct CountUnavailable {
     library_missing,  ///< CUPTI cannot be opened
     other_profiler,   ///< another profiler is attached, or uses the GPU's counters
     unsupported,      ///< this device, or its configuration, has no SASS metrics
-    no_cubin,         ///< the driver assembled the code, so nobody here can name its instructions
+    no_cubin,         ///< the driver assembled the code and the counter did not show it, so nobody here can name its instructions
     hang,             ///< the counted run did not end before its deadline
     fault,            ///< the counted run faulted, or its worker died
     plan,             ///< the plan cannot be run in the count worker
@@ -72,10 +72,17 @@ struct CountUnavailable {
 /// "permission", "library_missing", ...
 std::string_view count_unavailable_name(CountUnavailable::Kind kind) noexcept;
 
+/// Machine code that the driver assembled from a module's PTX, as the counter saw it loaded.
+struct DriverCode {
+  std::size_t module = 0;  ///< index in CountJob::candidate.modules
+  std::vector<std::uint8_t> cubin;
+};
+
 struct CountEvidence {
   std::optional<CountUnavailable> unavailable;  ///< then `kernels` is empty
   std::string method;                           ///< "cupti_sass"
   std::vector<KernelRecords> kernels;           ///< in the order of modules, then by symbol
+  std::vector<DriverCode> driver_code;  ///< of modules that came as PTX
   std::vector<std::string>
       other_functions;                 ///< executed meanwhile and not the candidate's (the driver's memset)
   std::optional<TrialEvidence> trial;  ///< of the counted run, as far as it came

@@ -1,4 +1,5 @@
 // What counts mean: pure functions from a counter's records and the code to what the verdict says.
+#include "compile/include_closure.hpp"
 #include "count/flops.hpp"
 
 #include <ptxbench/count.hpp>
@@ -21,14 +22,18 @@ std::uint64_t read64(const std::vector<std::uint8_t>& bytes, std::uint64_t at) {
 
 struct Sum {
   std::uint64_t warps = 0, threads = 0;
-  void add(const CountRecord& record) {
+  bool varies = false;
+  void add(const CountRecord& record, bool varying) {
     warps += record.warp_executions;
     threads += record.threads_predicated_on;
+    varies = varies || varying;
   }
+  const char* label() const { return varies ? "timing_dependent" : "counted"; }
 };
 struct Sums {
   std::map<std::tuple<std::string, std::string, std::string>, Sum> opcodes;  // by kernel, opcode, family
   std::map<std::pair<std::string, std::string>, Sum> families;               // by kernel, family
+  std::map<std::tuple<std::string, std::string, std::string>, Sum> lines;    // by kernel, source, family
   FlopTally flops;
   int sm = 0;
 };
@@ -39,12 +44,25 @@ std::string name_of(const std::string& symbol, const KernelNames& names) {
   return symbol;
 }
 
-Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules,
+// "gemm.cu:120 (inlined at gemm.cu:88)"
+std::string source_text(const sass::SourceLine& line) {
+  const auto text = [](const sass::SourcePlace& place) {
+    return (place.file.empty() ? "?" : user_path(place.file)) + ":" + std::to_string(place.line);
+  };
+  std::string out = text(line.places[0]);
+  if (line.places.size() > 1) out += " (inlined at " + text(line.places[1]) + ")";
+  return out;
+}
+
+Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules, const std::vector<DriverCode>& driver_code,
                         const KernelNames& names, Sums& sums) {
   if (records.module >= modules.size())
     return make_error(ErrorCode::invalid_argument, "records of module " + std::to_string(records.module) +
                                                        " of " + std::to_string(modules.size()));
-  const std::vector<std::uint8_t>& file = modules[records.module].cubin;
+  const auto assembled = std::find_if(driver_code.begin(), driver_code.end(),
+                                      [&](const DriverCode& code) { return code.module == records.module; });
+  const std::vector<std::uint8_t>& file =
+      assembled != driver_code.end() ? assembled->cubin : modules[records.module].cubin;
   PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(file));
   const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
                                    [&](const sass::Kernel& k) { return k.symbol == records.symbol; });
@@ -53,6 +71,10 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
                                                 records.symbol + "\", which has records");
   const std::string name = name_of(records.symbol, names);
   sums.sm = cubin.sm;
+  std::vector<sass::SourceLine> lines;  // code without them, or with some that cannot be read, is counted all the same
+  if (Result<std::vector<sass::SourceLine>> table = sass::source_lines(file, *kernel)) lines = std::move(*table);
+  std::vector<std::uint32_t> varying;  // where the code is too large to be analysed nothing is said to vary
+  if (Result<std::vector<std::uint32_t>> found = sass::varying_instructions(file, cubin, *kernel)) varying = std::move(*found);
   for (const CountRecord& record : records.records) {
     if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
         record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
@@ -64,8 +86,11 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
     const std::uint64_t at = kernel->code_offset + record.pc_offset;
     const sass::Word word{read64(file, at), read64(file, at + 8)};
     const sass::Opcode opcode = sass::decode(cubin.sm, word);
-    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record);
-    sums.families[{name, opcode.family}].add(record);
+    const bool varies = std::binary_search(varying.begin(), varying.end(), record.pc_offset);
+    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record, varies);
+    sums.families[{name, opcode.family}].add(record, varies);
+    if (const sass::SourceLine* line = sass::line_at(lines, record.pc_offset))
+      sums.lines[{name, source_text(*line), opcode.family}].add(record, varies);
     sums.flops.add(name, opcode.mnemonic, sass::flops_of(cubin.sm, word), record.threads_predicated_on);
   }
   return {};
@@ -80,9 +105,12 @@ bool before(const Count& a, const Count& b) {
 
 void fill(const Sums& sums, CountsBlock& block) {
   for (const auto& [key, sum] : sums.opcodes)
-    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads});
+    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
   for (const auto& [key, sum] : sums.families)
-    block.families.push_back({key.first, key.second, sum.warps, sum.threads});
+    block.families.push_back({key.first, key.second, sum.warps, sum.threads, sum.label()});
+  for (const auto& [key, sum] : sums.lines)
+    block.lines.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
+  std::stable_sort(block.lines.begin(), block.lines.end(), before<LineCount>);
   std::stable_sort(block.opcodes.begin(), block.opcodes.end(), before<OpcodeCount>);
   std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
 }
@@ -115,7 +143,7 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   if (!evidence.trial || evidence.trial->fault) return unavailable("the counted run was not verified");
   Sums sums;
   for (const KernelRecords& kernel : evidence.kernels)
-    if (const Result<void> added = add_kernel(kernel, modules, names, sums); !added)
+    if (const Result<void> added = add_kernel(kernel, modules, evidence.driver_code, names, sums); !added)
       return unavailable("the counter's records do not fit the code: " + added.error().to_string());
   if (sums.sm == 0 && !modules.empty())  // nothing was executed
     if (const Result<sass::Cubin> cubin = sass::read_cubin(modules[0].cubin)) sums.sm = cubin->sm;

@@ -360,7 +360,14 @@ bool Stages::calls_back() const {
          options.after_timing;
 }
 
-Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
+namespace {
+
+// The last thing about a verdict: rules are over all of it.
+void hold_to_contracts(const Stages& stages, Verdict& verdict) {
+  verdict.contracts = check_contracts(stages.options.contracts, stages.workload.definition->op_type, verdict);
+}
+
+Result<Prepared> prepare_candidate(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
   MemoryNeed need;
   if (options.verify) {
@@ -422,9 +429,8 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
   return out;
 }
 
-Result<Verdict> measure(const Stages& stages, Prepared prepared) {
+Result<Verdict> run_stages(const Stages& stages, Prepared prepared) {
   Verdict verdict = std::move(prepared.verdict);
-  if (prepared.closed) return verdict;
   // Started meanwhile, and ready before anything is timed.
   if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count(prepared.device.id);
   PTXBENCH_TRY(verify(stages, prepared, verdict));
@@ -445,6 +451,21 @@ Result<Verdict> measure(const Stages& stages, Prepared prepared) {
   if (verdict.status == Status::passed && stages.count) PTXBENCH_TRY(count(stages, prepared, verdict));
   close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
                                                                                      : "the candidate failed in a timed run");
+  return verdict;
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
+  PTXBENCH_TRY_ASSIGN(Prepared out, prepare_candidate(stages, solution, ahead));
+  if (out.closed) hold_to_contracts(stages, out.verdict);
+  return out;
+}
+
+Result<Verdict> measure(const Stages& stages, Prepared prepared) {
+  if (prepared.closed) return std::move(prepared.verdict);
+  PTXBENCH_TRY_ASSIGN(Verdict verdict, run_stages(stages, std::move(prepared)));
+  hold_to_contracts(stages, verdict);
   return verdict;
 }
 

@@ -27,14 +27,6 @@ constexpr std::uint32_t load_bytes(Word word) {
   return kBytes[bits(word.high, 9, 3)];
 }
 
-// Where the parameters' generic address is in bank 0: code that takes a parameter's address begins by loading
-// it.
-std::optional<std::uint32_t> address_of_parameters(int sm) {
-  if (sm >= 90 && sm < 100) return 0x198;
-  if (sm >= 100 && sm < 110) return 0x348;
-  return std::nullopt;
-}
-
 // The access of a word to a constant bank, if it has one.
 std::optional<Access> access_of(int sm, Word word) {
   constexpr std::uint32_t kNoRegister = 0xff;
@@ -71,6 +63,12 @@ std::optional<Access> access_of(int sm, Word word) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> address_of_parameters(int sm) {
+  if (sm >= 90 && sm < 100) return 0x198;
+  if (sm >= 100 && sm < 110) return 0x348;
+  return std::nullopt;
+}
 
 void mark_parameter_reads(int sm, elf::Bytes code, Kernel& kernel) {
   const auto address = address_of_parameters(sm);

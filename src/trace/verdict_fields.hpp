@@ -213,6 +213,15 @@ void fields(F&& f, auto& v, const Finding*) {
   f("evidence", JsonText{v.evidence});
 }
 template <class F>
+void fields(F&& f, auto& v, const ContractResult*) {
+  f("rule", v.rule);
+  f("state", v.state);
+  f("value", v.value);
+  f("kernel", v.kernel);
+  f("reason", v.reason);
+  f("sentence", v.sentence);
+}
+template <class F>
 void fields(F&& f, auto& v, const StageTime*) {
   f("stage", v.stage);
   f("duration_ns", v.duration_ns);
@@ -241,6 +250,7 @@ void fields(F&& f, auto& v, const Verdict*) {
   f("counts", v.counts);
   f("emulation", v.emulation);
   f("findings", v.findings);
+  f("contracts", v.contracts);
   f("resolved_plan", JsonText{v.resolved_plan});
   f("output_log", v.output_log);
   f("provenance", v.provenance);

@@ -16,6 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::uint64_t total = 0;
     for (const auto& entry : *entries) total += entry.instructions;
     if (total * 16 != kernel.code_bytes) std::abort();
+    if (const auto lines = sass::source_lines(file, kernel)) {
+      for (const auto& line : *lines)
+        if (line.places.empty()) std::abort();
+      sass::line_at(*lines, 16);
+    }
   }
   for (const auto& global : cubin->globals)
     if (global.initialised && (global.image_offset > size || global.bytes > size - global.image_offset))

@@ -93,6 +93,9 @@ inline Verdict filled_verdict() {
   v.emulation = {Availability::measured, "r", "ptxas", {"mul.f32: may be fused"}, {"eager", "random:17"}, 4711};
   v.findings = {{"red_zone", Severity::error, "wrote beside C", R"({"offset": 4096, "bytes": [0, 255]})"},
                 {"wgmma_serialized", Severity::note, "n", ""}};
+  v.contracts = {{"spills == 0", ContractState::not_met, "12", "gemm", "", "No registers must be spilled."},
+                 {"speedup >= 0.6", ContractState::not_checked, "", "", "timing: inconclusive", "Be faster."},
+                 {"status != TIMEOUT", ContractState::met, "INCORRECT_NUMERICAL", "", "", "Come to an end."}};
   v.resolved_plan = R"({"steps":[{"grid":[1,1,1]}]})";
   v.output_log = "line\n";
   v.provenance.ptxbench_version = "0.1.0";
