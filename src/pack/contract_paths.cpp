@@ -220,19 +220,20 @@ ContractValue tma_loads(const Verdict& v, std::string_view) {
   });
 }
 template <class Member>
-ContractValue bytes(const Verdict& v, Member member) {
+ContractValue bytes(const Verdict& v, Member member, std::string BytesBlock::*reason) {
   return counted(v, [&](const CountsBlock& block) {
-    return block.*member ? integer(*(block.*member)) : unknown("only the emulator counts bytes");
+    if (block.*member) return integer(*(block.*member));
+    return unknown((block.bytes.*reason).empty() ? "these bytes were not counted" : block.bytes.*reason);
   });
 }
 ContractValue tma_load_bytes(const Verdict& v, std::string_view) {
-  return bytes(v, &CountsBlock::tma_load_bytes);
+  return bytes(v, &CountsBlock::tma_load_bytes, &BytesBlock::tma_reason);
 }
 ContractValue tma_store_bytes(const Verdict& v, std::string_view) {
-  return bytes(v, &CountsBlock::tma_store_bytes);
+  return bytes(v, &CountsBlock::tma_store_bytes, &BytesBlock::tma_reason);
 }
 ContractValue bulk_copy_bytes(const Verdict& v, std::string_view) {
-  return bytes(v, &CountsBlock::bulk_copy_bytes);
+  return bytes(v, &CountsBlock::bulk_copy_bytes, &BytesBlock::bulk_copy_reason);
 }
 
 template <class Value>
