@@ -1,5 +1,7 @@
 #include "count/bytes.hpp"
 
+#include "sass/opcode_table.hpp"
+
 namespace ptxbench {
 
 std::optional<std::uint64_t> uniform_executions(const CountRecord& record, bool guarded) {
@@ -37,10 +39,9 @@ void ByteTally::add(const std::string& where, const sass::BulkAccess& access, co
 
 void ByteTally::add_local(const std::string& kernel, sass::Word word, const CountRecord& record,
                           std::optional<bool> spills) {
-  constexpr std::uint64_t kBytes[8] = {1, 1, 2, 2, 4, 8, 16, 16};
   if (!spills && spill_unknown_.empty())
     spill_unknown_ = kernel + " accesses local memory, and whether it spills is not known";
-  if (spills.value_or(false)) spill_ += record.threads_predicated_on * kBytes[word.high >> 9 & 7];
+  if (spills.value_or(false)) spill_ += record.threads_predicated_on * sass::access_bytes(word);
 }
 
 void ByteTally::fill(std::optional<std::uint64_t> task_bytes, CountsBlock& block) const {

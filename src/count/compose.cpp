@@ -2,6 +2,7 @@
 #include "compile/include_closure.hpp"
 #include "count/bytes.hpp"
 #include "count/flops.hpp"
+#include "emulator/text.hpp"
 
 #include <ptxbench/count.hpp>
 #include <ptxbench/sass.hpp>
@@ -74,14 +75,6 @@ bool is_wgmma_wait(const sass::Opcode& opcode, sass::Word word) {  // WARPGROUP.
   return opcode.family == "wgmma_sync" && (word.high >> 16 & 1) != 0;
 }
 
-std::string hex(std::uint32_t value) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  do text.insert(text.begin(), kDigits[value & 15]);
-  while ((value >>= 4) != 0);
-  return "0x" + text;
-}
-
 std::string name_of(const std::string& symbol, const KernelNames& names) {
   for (const auto& [known, name] : names)
     if (known == symbol && !name.empty()) return name;
@@ -145,7 +138,7 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
       for (const CountedMap& map : maps)
         if (map.module == records.module && map.symbol == records.symbol && copy->second.map_offset == map.offset)
           box = map.box_bytes;
-      sums.bytes.add(opcode.mnemonic + " at " + hex(record.pc_offset) + " of " + name, copy->second, record, box);
+      sums.bytes.add(opcode.mnemonic + " at " + emulator::hex(record.pc_offset) + " of " + name, copy->second, record, box);
     }
     if (const auto mma = facts.mmas.find(record.pc_offset); mma != facts.mmas.end()) {
       const auto executions = uniform_executions(record, mma->second.guarded);

@@ -107,7 +107,8 @@ class Counting {
                                     "code: with ptxas (nvidia-cuda-nvcc) on this machine it can be counted"};
   }
 
-  // Whether the PTX defines the kernel: its name stands behind ".entry".
+  // Whether the PTX defines the kernel: its name stands behind ".entry". By the text, since the driver takes PTX that is newer than
+  // our parser.
   static bool entry_of(const CompiledModule& module, const std::string& symbol) {
     constexpr std::string_view kEntry = ".entry";
     const std::string_view text = module.ptx;
