@@ -1,4 +1,4 @@
-// Any bytes as a cubin. Corpus: tests/fixtures/cubins.
+// Any bytes as a cubin. Corpus: tests/fixtures/cubins, and corpus/cubin for a cubin with a line table.
 #include <ptxbench/sass.hpp>
 
 #include <cstddef>
