@@ -151,16 +151,11 @@ void static_families(const CompileBlock& block, std::string& out) {
 
 // What the counts say; nothing where it is not known.
 void shares(const FlopsBlock& block, std::string& out) {
-  char text[160];
-  if (block.total.arch_flops_share) {
-    std::snprintf(text, sizeof text, "Of all floating-point operations executed, %.1f%% ran on the architecture's own matrix instructions.\n",
-                  100 * *block.total.arch_flops_share);
-    out += text;
-  }
-  if (block.mma_work_ratio) {
-    std::snprintf(text, sizeof text, "Matrix instructions did %.3f times the work that the task needs.\n", *block.mma_work_ratio);
-    out += text;
-  }
+  if (block.total.arch_flops_share)
+    out += "Of all floating-point operations executed, " + number(100 * *block.total.arch_flops_share, "%.1f") +
+           "% ran on the architecture's own matrix instructions.\n";
+  if (block.mma_work_ratio)
+    out += "Matrix instructions did " + number(*block.mma_work_ratio, "%.3f") + " times the work that the task needs.\n";
 }
 
 void counts(const CountsBlock& block, std::string& out) {

@@ -155,9 +155,16 @@ std::string describe_flops(const CountsBlock& block) {
   const FlopCount& total = block.flops.total;
   std::string out = "  FLOPs: architecture's mma " + amount(total.arch_mma) + ", warp mma " + amount(total.mma_sync) + ", fp32 " +
                     std::to_string(total.fp32) + ", fp64 " + std::to_string(total.fp64) + ", half " + std::to_string(total.half) + "\n";
-  if (block.tma_load_bytes && block.tma_store_bytes && block.bulk_copy_bytes)
-    out += "  moved by TMA: " + std::to_string(*block.tma_load_bytes) + " bytes in, " + std::to_string(*block.tma_store_bytes) +
-           " bytes out; by bulk copies: " + std::to_string(*block.bulk_copy_bytes) + " bytes\n";
+  const auto bytes = [](const std::optional<std::uint64_t>& count, const std::string& reason) {
+    return count ? std::to_string(*count) + " bytes" : "unknown (" + reason + ")";
+  };
+  const std::string& tma_reason = block.bytes.tma_reason;
+  out += "  moved by TMA: in " + bytes(block.tma_load_bytes, tma_reason) + ", out " + bytes(block.tma_store_bytes, tma_reason);
+  if (block.bytes.tma_ratio) out += ", " + number(*block.bytes.tma_ratio, "%.4g") + " times what the task needs";
+  out += "; by bulk copies: " + bytes(block.bulk_copy_bytes, block.bytes.bulk_copy_reason) + "\n";
+  out += "  spill traffic: " + bytes(block.bytes.spill, block.bytes.spill_reason);
+  if (block.waits_per_mma) out += "; waits for wgmma over wgmma: " + number(*block.waits_per_mma, "%.4g");
+  out += "\n";
   out += std::string("  architecture: published ") + word(block.architecture.published) + ", strict " +
          word(block.architecture.strict) + " (" + block.architecture.reason + ")\n";
   return out;

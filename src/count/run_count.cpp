@@ -1,6 +1,7 @@
 // The count stage: one run of the plan while a counter looks, verified like a trial.
 #include "core/guard.hpp"
 #include "count/match.hpp"
+#include "plan/tensor_map.hpp"
 #include "verify/session.hpp"
 #include "verify/trial.hpp"
 #include "verify/stopwatch.hpp"
@@ -26,6 +27,17 @@ bool only_unavailable(const Error& error) {
     default:
       return false;
   }
+}
+
+// What a copy of a tile moves; parts of the box outside of the tensor count, since TMA fills them.
+std::optional<std::uint64_t> box_bytes(const ResolvedTensorMap& map) {
+  if (map.im2col || map.box.empty()) return std::nullopt;
+  std::uint64_t elements = 1;
+  for (std::size_t d = 0; d < map.box.size(); ++d) {
+    const std::uint64_t step = d < map.element_strides.size() && map.element_strides[d] != 0 ? map.element_strides[d] : 1;
+    elements *= (map.box[d] + step - 1) / step;
+  }
+  return elements * static_cast<std::uint64_t>(plan::tensor_map_type_bits(map.data_type)) / 8;
 }
 
 class Counting {
@@ -95,7 +107,8 @@ class Counting {
                                     "code: with ptxas (nvidia-cuda-nvcc) on this machine it can be counted"};
   }
 
-  // Whether the PTX defines the kernel: its name stands behind ".entry".
+  // Whether the PTX defines the kernel: its name stands behind ".entry". By the text, since the driver takes PTX that is newer than
+  // our parser.
   static bool entry_of(const CompiledModule& module, const std::string& symbol) {
     constexpr std::string_view kEntry = ".entry";
     const std::string_view text = module.ptx;
@@ -193,6 +206,25 @@ class Counting {
         launched.emplace_back(job_module(launch->module, launch->symbol), launch->symbol);
       }
     match_records(records, modules_, launched, evidence);
+    for (const ResolvedOperation& operation : loaded_->plan.operations)
+      if (const auto* launch = std::get_if<ResolvedLaunch>(&operation)) add_maps(*launch, evidence);
+  }
+
+  // The tensor maps in the launch's parameters. Records are sums over a kernel's launches, so those must have equal boxes.
+  void add_maps(const ResolvedLaunch& launch, CountEvidence& evidence) const {
+    const std::size_t module = job_module(launch.module, launch.symbol);
+    for (const Patch& patch : launch.patches) {
+      const std::size_t* index = std::get_if<std::size_t>(&patch.what);
+      if (index == nullptr || *index >= loaded_->plan.maps.size()) continue;
+      CountedMap map{module, launch.symbol, patch.offset, box_bytes(loaded_->plan.maps[*index])};
+      const auto known = std::find_if(evidence.maps.begin(), evidence.maps.end(), [&](const CountedMap& m) {
+        return m.module == module && m.symbol == launch.symbol && m.offset == patch.offset;
+      });
+      if (known == evidence.maps.end())
+        evidence.maps.push_back(std::move(map));
+      else if (known->box_bytes != map.box_bytes)
+        known->box_bytes.reset();
+    }
   }
 
   // The plan numbers the modules of the sources that it binds; the job may hold them in another order.

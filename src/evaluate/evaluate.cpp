@@ -193,7 +193,8 @@ Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) 
     for (const OutputEvidence& output : evidence.trials[0].outputs)
       if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
-    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload));
+    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload),
+                            task_bytes(stages.workload));
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }
@@ -283,7 +284,8 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload));
+  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload),
+                 task_bytes(stages.workload));
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }

@@ -21,12 +21,6 @@ struct Access {
   bool indexed = false;
 };
 
-// Bytes of a load, from bits 73 to 75 of the word: u8 s8 u16 s16 32 64 128.
-constexpr std::uint32_t load_bytes(Word word) {
-  constexpr std::uint32_t kBytes[8] = {1, 1, 2, 2, 4, 8, 16, 16};
-  return kBytes[bits(word.high, 9, 3)];
-}
-
 // The access of a word to a constant bank, if it has one.
 std::optional<Access> access_of(int sm, Word word) {
   constexpr std::uint32_t kNoRegister = 0xff;
@@ -34,7 +28,7 @@ std::optional<Access> access_of(int sm, Word word) {
   Access access;
   access.bank = bits(word.low, 54, 5);
   access.offset = bits(word.low, 38, 16);
-  access.bytes = load_bytes(word);
+  access.bytes = access_bytes(word);
   switch (operation) {
     case kLdc:  // bits 78 and 79: the bank may come from the index too
       access.indexed = bits(word.low, 24, 8) != kNoRegister || bits(word.high, 14, 2) != 0;

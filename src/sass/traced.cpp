@@ -1,9 +1,9 @@
 // What the operands of some instructions are, traced back to constants and parameters: shapes of tcgen05.mma,
 // tensor maps of TMA copies, sizes of bulk copies.
+#include "sass/kernel_code.hpp"
 #include "sass/trace_values.hpp"
 
 #include <new>
-#include <string>
 #include <utility>
 
 namespace ptxbench::sass {
@@ -37,15 +37,6 @@ std::optional<MmaShape> shape_of_descriptor(std::uint32_t descriptor, std::strin
   return shape;
 }
 
-Result<ControlFlow> flow_of(std::span<const std::uint8_t> file, const Cubin& cubin, const Kernel& kernel) {
-  if (kernel.code_offset > file.size() || kernel.code_bytes > file.size() - kernel.code_offset ||
-      kernel.code_bytes % 16 != 0)
-    return make_error(ErrorCode::invalid_argument,
-                      "the code of kernel '" + kernel.symbol + "' is not in this file of " +
-                          std::to_string(file.size()) + " bytes; was the kernel read from another one?");
-  return ControlFlow::build(cubin.sm, file.subspan(kernel.code_offset, kernel.code_bytes));
-}
-
 void set_map(const Kernel& kernel, const std::optional<TracedValue>& address, BulkAccess& access) {
   if (!address || !address->in_parameters) return;
   for (const Parameter& parameter : kernel.parameters) {
@@ -55,16 +46,10 @@ void set_map(const Kernel& kernel, const std::optional<TracedValue>& address, Bu
   }
 }
 
-bool may_have(const Kernel& kernel, std::span<const std::uint8_t> file, int sm,
-              bool (*wanted)(const OpcodeRow&)) {
-  if (kernel.code_offset > file.size() || kernel.code_bytes > file.size() - kernel.code_offset) return true;
-  for (std::uint64_t at = 0; at + 16 <= kernel.code_bytes; at += 16) {
-    Word word;
-    for (int i = 7; i >= 0; --i) {
-      word.low = word.low << 8 | file[kernel.code_offset + at + static_cast<std::uint64_t>(i)];
-      word.high = word.high << 8 | file[kernel.code_offset + at + 8 + static_cast<std::uint64_t>(i)];
-    }
-    const OpcodeRow* row = find_row(sm, word);
+// Most kernels have none, and need no analysis.
+bool has_any(int sm, elf::Bytes code, bool (*wanted)(const OpcodeRow&)) {
+  for (std::uint64_t at = 0; at < code.size(); at += 16) {
+    const OpcodeRow* row = find_row(sm, Word{elf::read64(code, at), elf::read64(code, at + 8)});
     if (row != nullptr && wanted(*row)) return true;
   }
   return false;
@@ -83,8 +68,9 @@ Result<std::vector<Tcgen05Mma>> tcgen05_mmas(std::span<const std::uint8_t> file,
   constexpr int kDescriptor = 40;  // the second of a pair of uniform registers
   try {
     std::vector<Tcgen05Mma> found;
-    if (!may_have(kernel, file, cubin.sm, is_tcgen05_mma)) return found;
-    PTXBENCH_TRY_ASSIGN(const ControlFlow flow, flow_of(file, cubin, kernel));
+    PTXBENCH_TRY_ASSIGN(const elf::Bytes code, code_of(file, kernel));
+    if (!has_any(cubin.sm, code, is_tcgen05_mma)) return found;
+    PTXBENCH_TRY_ASSIGN(const ControlFlow flow, ControlFlow::build(cubin.sm, code));
     ValueTracer tracer(cubin.sm, flow);
     const auto& instructions = flow.instructions();
     for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -110,8 +96,9 @@ Result<std::vector<BulkAccess>> bulk_accesses(std::span<const std::uint8_t> file
                                               const Kernel& kernel) {
   try {
     std::vector<BulkAccess> found;
-    if (!may_have(kernel, file, cubin.sm, is_bulk_access)) return found;
-    PTXBENCH_TRY_ASSIGN(const ControlFlow flow, flow_of(file, cubin, kernel));
+    PTXBENCH_TRY_ASSIGN(const elf::Bytes code, code_of(file, kernel));
+    if (!has_any(cubin.sm, code, is_bulk_access)) return found;
+    PTXBENCH_TRY_ASSIGN(const ControlFlow flow, ControlFlow::build(cubin.sm, code));
     ValueTracer tracer(cubin.sm, flow);
     const auto& instructions = flow.instructions();
     for (std::size_t i = 0; i < instructions.size(); ++i) {

@@ -1,6 +1,7 @@
 // Which instructions run a different number of times from run to run: those that a branch decides about whose
 // predicate comes from something that timing decides.
 #include "sass/control_flow.hpp"
+#include "sass/kernel_code.hpp"
 
 #include <algorithm>
 #include <new>
@@ -213,14 +214,9 @@ class Analysis {
 
 Result<std::vector<std::uint32_t>> varying_instructions(std::span<const std::uint8_t> file,
                                                         const Cubin& cubin, const Kernel& kernel) {
-  if (kernel.code_offset > file.size() || kernel.code_bytes > file.size() - kernel.code_offset ||
-      kernel.code_bytes % 16 != 0)
-    return make_error(ErrorCode::invalid_argument,
-                      "the code of kernel '" + kernel.symbol + "' is not in this file of " +
-                          std::to_string(file.size()) + " bytes; was the kernel read from another one?");
   try {
-    PTXBENCH_TRY_ASSIGN(const ControlFlow flow,
-                        ControlFlow::build(cubin.sm, file.subspan(kernel.code_offset, kernel.code_bytes)));
+    PTXBENCH_TRY_ASSIGN(const elf::Bytes code, code_of(file, kernel));
+    PTXBENCH_TRY_ASSIGN(const ControlFlow flow, ControlFlow::build(cubin.sm, code));
     return Analysis(flow).run();
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::no_memory, "out of memory while following the control flow");

@@ -154,6 +154,8 @@ TEST_CASE("cli: count shows shares with bars, operations, lines, and says why wh
   CHECK(has(text, "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16"));
   CHECK(has(text, "kernel.cu:51:7"));
   CHECK(has(text, "100.00%  \u2588"));  // of the FLOPs, on wgmma
+  CHECK(has(text, "moved by TMA: in 1048576 bytes, out 0 bytes, 1.231 times what the task needs"));
+  CHECK(has(text, "waits for wgmma over wgmma: 1\n"));
   CHECK(has(text, "architecture: published yes, strict yes"));
   const Ran machine = run("count --device emulator --json" + small);
   CHECK(machine.code == 0);

@@ -27,6 +27,18 @@ extern "C" __global__ void second(float* y) {
 }
 )";
 
+struct Built {
+  std::vector<std::uint8_t> file;
+  sass::Cubin cubin;
+};
+Built compiled(const std::string& arch) {
+  auto text = nvrtc_compile(kSource, arch);
+  if (!text) FAIL(text.error().to_string());
+  const auto cubin = sass::read_cubin(text->cubin);
+  REQUIRE(cubin);
+  return {std::move(text->cubin), *cubin};
+}
+
 const sass::Kernel& kernel(const sass::Cubin& cubin, const char* symbol) {
   const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),
                                   [&](const sass::Kernel& k) { return k.symbol == symbol; });
@@ -59,28 +71,22 @@ std::vector<std::string> lines_of(const std::vector<std::uint8_t>& file, const s
 }  // namespace
 
 TEST_CASE("source lines: of each kernel, and where code is inlined the call's line") {
-  const auto compiled = nvrtc_compile(kSource, GENERATE(as<std::string>{}, "sm_90a", "sm_100a"));
-  REQUIRE(compiled);
-  const auto cubin = sass::read_cubin(compiled->cubin);
-  REQUIRE(cubin);
-  CHECK(lines_of(compiled->cubin, *cubin, "first", "LDG") == std::vector<std::string>{"test.cu:5"});
-  CHECK(lines_of(compiled->cubin, *cubin, "first", "STG") == std::vector<std::string>{"test.cu:5"});
-  const auto inlined = lines_of(compiled->cubin, *cubin, "first", "FFMA");
+  const auto [file, cubin] = compiled(GENERATE(as<std::string>{}, "sm_90a", "sm_100a"));
+  CHECK(lines_of(file, cubin, "first", "LDG") == std::vector<std::string>{"test.cu:5"});
+  CHECK(lines_of(file, cubin, "first", "STG") == std::vector<std::string>{"test.cu:5"});
+  const auto inlined = lines_of(file, cubin, "first", "FFMA");
   REQUIRE(inlined.size() == 1);
   CHECK(inlined[0] == "test.cu:2 < test.cu:5");
-  CHECK(lines_of(compiled->cubin, *cubin, "second", "LDG") == std::vector<std::string>{"test.cu:8"});
-  CHECK(lines_of(compiled->cubin, *cubin, "second", "STG") == std::vector<std::string>{"test.cu:11"});
-  const auto looped = lines_of(compiled->cubin, *cubin, "second", "FFMA");
+  CHECK(lines_of(file, cubin, "second", "LDG") == std::vector<std::string>{"test.cu:8"});
+  CHECK(lines_of(file, cubin, "second", "STG") == std::vector<std::string>{"test.cu:11"});
+  const auto looped = lines_of(file, cubin, "second", "FFMA");
   REQUIRE_FALSE(looped.empty());
   for (const std::string& line : looped) CHECK(line == "test.cu:10");
 }
 
 TEST_CASE("source lines: counts are added up by line and family") {
-  const auto compiled = nvrtc_compile(kSource, "sm_90a");
-  REQUIRE(compiled);
-  const auto cubin = sass::read_cubin(compiled->cubin);
-  REQUIRE(cubin);
-  const sass::Kernel& k = kernel(*cubin, "first");
+  const auto [file, cubin] = compiled("sm_90a");
+  const sass::Kernel& k = kernel(cubin, "first");
   CountEvidence evidence;
   evidence.method = "cupti_sass";
   evidence.trial.emplace();
@@ -91,7 +97,7 @@ TEST_CASE("source lines: counts are added up by line and family") {
   evidence.kernels.push_back(records);
   CompiledModule module;
   module.source = "test.cu";
-  module.cubin = compiled->cubin;
+  module.cubin = file;
   Verdict verdict;
   compose_counts(evidence, {module}, {{"first", "one"}}, verdict);
   REQUIRE(verdict.counts.state == Availability::measured);
@@ -106,20 +112,17 @@ TEST_CASE("source lines: counts are added up by line and family") {
 }
 
 TEST_CASE("source lines: a broken table is an error or other lines, never a crash; none is none") {
-  const auto compiled = nvrtc_compile(kSource, "sm_90a");
-  REQUIRE(compiled);
-  const auto cubin = sass::read_cubin(compiled->cubin);
-  REQUIRE(cubin);
-  const sass::Kernel& k = kernel(*cubin, "second");
+  const auto [file, cubin] = compiled("sm_90a");
+  const sass::Kernel& k = kernel(cubin, "second");
   // Where the table is: its file's name stands in it once.
   const std::string name = "test.cu";
-  const auto at = std::search(compiled->cubin.begin(), compiled->cubin.end(), name.begin(), name.end());
-  REQUIRE(at != compiled->cubin.end());
-  const auto from = static_cast<std::size_t>(at - compiled->cubin.begin());
+  const auto at = std::search(file.begin(), file.end(), name.begin(), name.end());
+  REQUIRE(at != file.end());
+  const auto from = static_cast<std::size_t>(at - file.begin());
   std::size_t errors = 0;
   for (std::size_t i = from < 64 ? 0 : from - 64; i < from + 400; ++i)
     for (const std::uint8_t value : {0x00, 0xff, 0x80}) {
-      std::vector<std::uint8_t> broken = compiled->cubin;
+      std::vector<std::uint8_t> broken = file;
       broken[i] = value;
       if (const auto lines = sass::source_lines(broken, k)) {
         for (const auto& line : *lines) CHECK_FALSE(line.places.empty());
@@ -130,5 +133,5 @@ TEST_CASE("source lines: a broken table is an error or other lines, never a cras
   CHECK(errors > 0);
   sass::Kernel other = k;
   other.symbol = "another";
-  CHECK(sass::source_lines(compiled->cubin, other)->empty());
+  CHECK(sass::source_lines(file, other)->empty());
 }

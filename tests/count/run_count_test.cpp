@@ -355,6 +355,7 @@ TEST_CASE("count jobs and evidence travel as messages") {
   evidence.unavailable = {Kind::hang, "why"};
   evidence.method = "cupti_sass";
   evidence.kernels = {{1, "k", 0xfffffffe, {{16, ~std::uint64_t{0}, 5}}}};
+  evidence.maps = {{1, "k", 64, 16384}, {0, "l", 128, std::nullopt}};
   evidence.other_functions = {"memset"};
   evidence.trial.emplace();
   evidence.trial->trial = 2;
@@ -371,6 +372,12 @@ TEST_CASE("count jobs and evidence travel as messages") {
   CHECK(came->kernels[0].cubin_crc == 0xfffffffe);
   CHECK(came->kernels[0].records.at(0).pc_offset == 16);
   CHECK(came->kernels[0].records.at(0).warp_executions == ~std::uint64_t{0});
+  REQUIRE(came->maps.size() == 2);
+  CHECK(came->maps[0].module == 1);
+  CHECK(came->maps[0].symbol == "k");
+  CHECK(came->maps[0].offset == 64);
+  CHECK(came->maps[0].box_bytes == 16384u);
+  CHECK(!came->maps[1].box_bytes);
   CHECK(came->other_functions == evidence.other_functions);
   CHECK(came->trial->fault);
   CHECK(came->versions == evidence.versions);

@@ -4,8 +4,9 @@
   ncu_compare.py BUILD_DIR [--rounds N] [--only NAME] [--markdown FILE]
 
 Each kernel runs N times under ncu and N times under ptxbench's counter. An opcode whose numbers repeat in both must be equal in
-both; one that varies from run to run (in loops that wait for a barrier) is listed with both spreads. Exit status 0 where all
-that repeats is equal. Python 3, standard library only.
+both; one that varies from run to run (in loops that wait for a barrier) is listed with both spreads, and must be marked as
+varying by ptxbench. A library chooses its kernel by timing: runs of the choice that was made most often are compared. Exit
+status 0 where all that repeats is equal, and all that varies is marked. Python 3, standard library only.
 """
 import argparse
 import collections
@@ -102,22 +103,30 @@ def main():
             if arguments.only and arguments.only not in name:
                 continue
             try:
-                ours, theirs = [], []
-                for _ in range(arguments.rounds):
+                by_choice = collections.defaultdict(lambda: ([], []))
+                marked = collections.defaultdict(set)
+                for _ in range(arguments.rounds * (2 if what[0] == "library" else 1)):
                     out, said = run([program, "count", *what], environment)
-                    ours.append({w[0]: (int(w[1]), int(w[2])) for w in map(str.split, out.splitlines())})
+                    lines = [line.split() for line in out.splitlines()]
+                    by_choice[said.strip()][0].append({w[0]: (int(w[1]), int(w[2])) for w in lines})
+                    marked[said.strip()] |= {w[0] for w in lines if w[-1] == "varies"}
                     log = pathlib.Path(work) / "ncu.txt"
-                    run([ncu, "--metrics", f"{WARPS},{THREADS}", "--profile-from-start", "off", "--clock-control", "none",
+                    _, said = run([ncu, "--metrics", f"{WARPS},{THREADS}", "--profile-from-start", "off", "--clock-control", "none",
                          "--page", "details", "--print-units", "base", "--print-details", "all", "--print-metric-instances",
                          "details", "--print-metric-name", "name", "--log-file", log, program, "launch", *what], environment)
-                    theirs.append(parse_ncu(log.read_text()))
-                    if not theirs[-1]:
+                    read = parse_ncu(log.read_text())
+                    if not read:
                         raise RuntimeError("ncu's output was not understood:\n" + log.read_text()[-2000:])
+                    by_choice[said.strip()][1].append(read)
+                said, (ours, theirs) = max(by_choice.items(), key=lambda item: min(map(len, item[1])))
+                marked = marked[said]
+                if not ours or not theirs:
+                    raise RuntimeError(f"no choice was made by both: {list(by_choice)}")
             except RuntimeError as error:
                 print(f"{name}: FAILED: {error}")
                 bad += 1
                 continue
-            equal, varying, wrong = [], [], []
+            equal, varying, apart, wrong = [], [], [], []
             for opcode in sorted(set().union(*ours, *theirs)):
                 a = [r.get(opcode, (0, 0)) for r in ours]
                 b = [r.get(opcode, (0, 0)) for r in theirs]
@@ -125,18 +134,25 @@ def main():
                     (equal if a[0] == b[0] else wrong).append(opcode)
                     if a[0] != b[0]:
                         print(f"  {opcode}: ptxbench {a[0]}, ncu {b[0]} (warps, threads)")
+                elif opcode not in marked and len({x[1] for x in a + b}) == 1:
+                    # By threads it is the same in all runs: a warp whose threads came apart executes an instruction twice.
+                    apart.append(opcode)
+                    print(f"  {opcode}: by threads always {a[0][1]:,}; by warps, ptxbench {spread([x[0] for x in a])}; ncu {spread([x[0] for x in b])}")
                 else:
                     varying.append(opcode)
+                    if opcode not in marked:
+                        print(f"  {opcode} varies and is not marked; by threads, ptxbench {spread([x[1] for x in a])}; ncu {spread([x[1] for x in b])}")
+                        bad += 1
                     print(f"  {opcode} varies: by warps, ptxbench {spread([x[0] for x in a])}; ncu {spread([x[0] for x in b])}")
             sums = [sum(ours[0][o][i] for o in equal if o in ours[0]) for i in (0, 1)]
             print(f"{name}: {len(equal)} opcodes equal ({sums[0]:,} warp and {sums[1]:,} thread instructions), "
-                  f"{len(varying)} vary ({' '.join(varying)}), {len(wrong)} differ {said.strip()}", flush=True)
-            table.append(f"| {name} | {len(equal)} | {sums[0]:,} | {sums[1]:,} | {' '.join(varying) or 'none'} | {' '.join(wrong) or 'none'} |")
+                  f"{len(varying)} vary ({' '.join(varying)}), {len(apart)} by warps only ({' '.join(apart)}), {len(wrong)} differ; {len(ours)} and {len(theirs)} runs {said}", flush=True)
+            table.append(f"| {name} | {len(equal)} | {sums[0]:,} | {sums[1]:,} | {' '.join(varying) or 'none'} | {' '.join(apart) or 'none'} | {' '.join(wrong) or 'none'} |")
             bad += len(wrong)
     if arguments.markdown:
         pathlib.Path(arguments.markdown).write_text(
-            "| kernel | opcodes equal | their executions by warps | by threads | opcodes that vary | opcodes that differ |\n"
-            "| --- | --- | --- | --- | --- | --- |\n" + "\n".join(table) + "\n")
+            "| kernel | opcodes equal | their executions by warps | by threads | opcodes that vary, all marked | that vary by warps only | that differ |\n"
+            "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(table) + "\n")
     return 1 if bad else 0
 
 

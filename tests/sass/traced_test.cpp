@@ -83,7 +83,7 @@ TEST_CASE("traced: a descriptor that is not always the same, or of no mma, is un
       CHECK(!mma.shape);
       ++seen;
     }
-  CHECK(seen == 18);
+  CHECK(seen == 19);
 }
 
 TEST_CASE("traced: the tensor maps of copies are the kernel's parameters") {

@@ -83,6 +83,8 @@ inline Verdict filled_verdict() {
   v.counts.tma_load_bytes = 1 << 20;
   v.counts.tma_store_bytes = 0;
   v.counts.bulk_copy_bytes = 16;
+  v.counts.bytes = {"a map", "a size", 1 << 30, 1.5, "t", 4096, "s"};
+  v.counts.waits_per_mma = 0.25;
   v.counts.flops.kernels = {{"gemm", 1'000'000'007, 0, 5, 6, 7, 0.25}, {"reduce", std::nullopt, std::nullopt, 1, 2, 3, {}}};
   v.counts.flops.total = {"", std::nullopt, 0, 6, 8, 10, std::nullopt};
   v.counts.flops.arch_flops_share_reason = "a descriptor";

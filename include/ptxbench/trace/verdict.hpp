@@ -226,6 +226,17 @@ struct ArchitectureVerdict {
   std::string reason;             ///< what decided, or what is not known
 };
 
+/// What of the bytes moved follows from the counts; a member that is missing has its reason beside it.
+struct BytesBlock {
+  std::string tma_reason;                  ///< why tma_load_bytes or tma_store_bytes is missing; else empty
+  std::string bulk_copy_reason;            ///< why bulk_copy_bytes is
+  std::optional<std::uint64_t> task;       ///< of the workload: each input read once, each output written once
+  std::optional<double> tma_ratio;         ///< (tma_load_bytes + tma_store_bytes) / task
+  std::string tma_ratio_reason;
+  std::optional<std::uint64_t> spill;      ///< loads and stores of local memory, of kernels that spill registers
+  std::string spill_reason;
+};
+
 struct CountsBlock {
   Availability state = Availability::not_requested;
   std::string reason;
@@ -233,7 +244,9 @@ struct CountsBlock {
   std::vector<FamilyCount> families;
   std::vector<OpcodeCount> opcodes;
   std::vector<LineCount> lines;           ///< none where the code has no table of lines
-  std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< emulator only
+  std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< none: not known
+  BytesBlock bytes;
+  std::optional<double> waits_per_mma;    ///< waits for wgmma groups, over wgmma; none where no wgmma was executed
   FlopsBlock flops;
   ArchitectureVerdict architecture;
 };

@@ -3,7 +3,7 @@
 //   count_probe launch|count candidate FOLDER DEFINITION AXIS=VALUE...      one run of a candidate's plan
 //   count_probe launch|count library DEFINITION AXIS=VALUE...               one run of the library's kernel for it
 // `launch` makes the run between cuProfilerStart and cuProfilerStop. `count` prints "OPCODE WARPS THREADS" for each opcode,
-// modifiers left out, summed over the kernels.
+// modifiers left out, summed over the kernels, and "varies" behind those that the library says differ from run to run.
 #include "core/cuda_libs.hpp"
 #include "count/sass_counter.hpp"
 #include "support/count_case.hpp"
@@ -27,12 +27,17 @@ namespace {
 constexpr std::uint64_t kBytes = 1 << 20;
 constexpr std::uint64_t kDeadline = 60'000'000'000;
 
-using Sums = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+struct Sum {
+  std::uint64_t warps = 0, threads = 0;
+  bool varies = false;
+};
+using Sums = std::map<std::string, Sum>;
 
-void add(Sums& sums, const std::string& opcode, std::uint64_t warps, std::uint64_t threads) {
-  auto& sum = sums[opcode.substr(0, opcode.find('.'))];
-  sum.first += warps;
-  sum.second += threads;
+void add(Sums& sums, const std::string& opcode, const Sum& more) {
+  Sum& sum = sums[opcode.substr(0, opcode.find('.'))];
+  sum.warps += more.warps;
+  sum.threads += more.threads;
+  sum.varies = sum.varies || more.varies;
 }
 
 // Lets a profiler that waits for it see what is between start and finish.
@@ -88,31 +93,39 @@ Result<Sums> run_job(Device& device, CountJob job, bool count) {
   if (verdict.counts.state != Availability::measured) return make_error(ErrorCode::internal, verdict.counts.reason);
   Sums sums;
   for (const OpcodeCount& opcode : verdict.counts.opcodes)
-    add(sums, opcode.opcode, opcode.warp_instructions, opcode.thread_instructions);
+    add(sums, opcode.opcode, {opcode.warp_instructions, opcode.thread_instructions, opcode.label == "timing_dependent"});
   return sums;
 }
 
 // The records of whatever was launched, named by the code that CUPTI showed when it was loaded.
 Result<Sums> name_records(const std::vector<SassRecord>& records, const std::vector<std::vector<std::uint8_t>>& code) {
   Sums sums;
-  std::map<std::string, std::pair<const std::vector<std::uint8_t>*, sass::Kernel>> kernels;
-  std::map<std::string, int> capability;
+  struct Loaded {
+    const std::vector<std::uint8_t>* file;
+    sass::Cubin cubin;
+    sass::Kernel kernel;
+    std::optional<std::vector<std::uint32_t>> varying;
+  };
+  std::map<std::string, Loaded> kernels;
   for (const std::vector<std::uint8_t>& file : code) {
     const auto cubin = sass::read_cubin(file);
     if (!cubin) continue;
     for (const sass::Kernel& kernel : cubin->kernels) {
-      kernels[kernel.symbol] = {&file, kernel};
-      capability[kernel.symbol] = cubin->sm;
+      kernels[kernel.symbol] = {&file, *cubin, kernel, {}};
     }
   }
   for (const SassRecord& record : records) {
     if (record.warps == 0) continue;
     const auto kernel = kernels.find(record.function);
     if (kernel == kernels.end()) return make_error(ErrorCode::not_found, "no loaded code has a kernel " + record.function);
-    const auto& [file, k] = kernel->second;
-    if (record.pc_offset + 16 > k.code_bytes) return make_error(ErrorCode::internal, "a record beyond the code");
-    const sass::Word word = testing::word_at(*file, k.code_offset + record.pc_offset);
-    add(sums, sass::decode(capability[record.function], word).mnemonic, record.warps, record.threads);
+    Loaded& loaded = kernel->second;
+    if (record.pc_offset + 16 > loaded.kernel.code_bytes) return make_error(ErrorCode::internal, "a record beyond the code");
+    if (!loaded.varying) {
+      PTXBENCH_TRY_ASSIGN(loaded.varying, sass::varying_instructions(*loaded.file, loaded.cubin, loaded.kernel));
+    }
+    const bool varies = std::binary_search(loaded.varying->begin(), loaded.varying->end(), record.pc_offset);
+    const sass::Word word = testing::word_at(*loaded.file, loaded.kernel.code_offset + record.pc_offset);
+    add(sums, sass::decode(loaded.cubin.sm, word).mnemonic, {record.warps, record.threads, varies});
   }
   return sums;
 }
@@ -213,7 +226,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const auto& [opcode, sum] : *sums)
-    std::printf("%s %llu %llu\n", opcode.c_str(), static_cast<unsigned long long>(sum.first),
-                static_cast<unsigned long long>(sum.second));
+    std::printf("%s %llu %llu%s\n", opcode.c_str(), static_cast<unsigned long long>(sum.warps),
+                static_cast<unsigned long long>(sum.threads), sum.varies ? " varies" : "");
   return 0;
 }
