@@ -111,7 +111,8 @@ def access_bytes(family, name):
     """What access_bytes() in the library says, by nvdisasm's name."""
     mnemonic = name.split(".")[0]
     if family in ("ldmatrix", "stmatrix"):
-        return 4 * max([1] + [int(t) for t in tokens(name) if t in ("2", "4")])
+        count = max([1] + [int(t) for t in tokens(name) if t in ("2", "4")])
+        return 4 * count * (2 if "MT1616" in tokens(name) else 1)
     if (family not in WIDTH_FAMILIES or mnemonic in NO_WIDTH) and mnemonic not in ("LDGSTS", "STAS", "REDAS"):
         return 0
     widths = [w for w in map(width_bytes, tokens(name)) if w]
@@ -397,7 +398,8 @@ def read_names():
     if not NAMES.exists():
         return {}
     with open(NAMES, newline="") as file:
-        rows = [Name(r["arch"], r["name"], int(r["low64"], 16), int(r["high64"], 16), int(r["bytes"]), r["source"]) for r in csv.DictReader(file)]
+        rows = [Name(r["arch"], r["name"], int(r["low64"], 16), int(r["high64"], 16),
+                     access_bytes(family_of(r["name"]), r["name"]), r["source"]) for r in csv.DictReader(file)]
     return {name_key(row): row for row in rows}
 
 

@@ -82,7 +82,7 @@ Opcode decode(int sm, Word word);
 /// `setmaxnreg`, `elect`, `pdl`, `ldmatrix`, `stmatrix` and `cp_async`; of other families the mnemonic alone. Bits that are no
 /// modifier nvdisasm knows are printed as their number (".0x5"), an unknown operation as "unknown:0x1f0"; nothing is dropped.
 std::string operation_name(int sm, Word word);
-/// Bytes that each thread accesses by a load, store, atomic or reduction (families `global`, `shared`, `local`, `constant` and
+/// Bytes that each thread accesses, registers' bytes of matrix fragments, by a load, store, atomic or reduction (families `global`, `shared`, `local`, `constant` and
 /// `atomics`, and `ldmatrix`, `stmatrix`, LDGSTS, STAS and REDAS). 0 for every other word and for a width that is unknown: TMA
 /// and bulk copies, whose size is elsewhere, tensor memory, textures and control of caches among them.
 std::uint32_t access_bytes(int sm, Word word);

@@ -7,7 +7,8 @@
 namespace ptxbench::sass {
 namespace {
 
-// Made from modifiers.csv's rows by tools/sass_modifiers.py; sorted by the first architecture, the operation, the mnemonic.
+// Made from modifiers.csv's rows by tools/sass_modifiers.py; sorted by the first architecture, the operation,
+// the mnemonic.
 constexpr ModifierField kFields[] = {
 #include "sass/modifiers.inc"
 };
@@ -36,7 +37,6 @@ std::optional<std::uint32_t> take_number(std::string_view& text) {
 template <class Use>
 void for_each_text(std::span<const ModifierField> fields, Word word, Use use) {
   for (const ModifierField& field : fields) {
-    if (field.bit_count == 0) continue;
     std::string_view text = field_text(field, field_value(field, word));
     while (!text.empty()) {
       const std::size_t dot = text.find('.');
@@ -94,7 +94,8 @@ std::uint32_t width_bytes(std::string_view text) {
       break;
     }
   const auto bits = take_number(text);
-  if (!bits || (*bits != 8 && *bits != 16 && *bits != 32 && *bits != 64 && *bits != 128 && *bits != 256)) return 0;
+  if (!bits || (*bits != 8 && *bits != 16 && *bits != 32 && *bits != 64 && *bits != 128 && *bits != 256))
+    return 0;
   std::uint32_t count = 1;
   if (text.substr(0, 1) == "x" || text.substr(0, 2) == "_V") {
     text.remove_prefix(text[0] == 'x' ? 1 : 2);
@@ -110,7 +111,7 @@ std::string operation_name(int sm, Word word) {
   if (row == nullptr) return unknown_mnemonic(operation_of(word));
   std::string name(row->mnemonic);
   for (const ModifierField& field : modifier_fields(sm, *row)) {
-    if (!field.whole || field.bit_count == 0) break;
+    if (!field.whole) break;
     const std::uint32_t value = field_value(field, word);
     const std::string_view text = field_text(field, value);
     if (text.empty()) continue;
@@ -132,13 +133,15 @@ std::uint32_t access_bytes(int sm, Word word) {
   const auto fields = modifier_fields(sm, *row);
   if (fields.empty()) return 0;
   const bool matrices = row->family == "ldmatrix" || row->family == "stmatrix";
-  if (fields[0].whole && !matrices && row->mnemonic != "LDGSTS" && row->mnemonic != "STAS" && row->mnemonic != "REDAS")
+  if (fields[0].whole && !matrices && row->mnemonic != "LDGSTS" && row->mnemonic != "STAS" &&
+      row->mnemonic != "REDAS")
     return 0;
   std::uint32_t bytes = 4;  // of one matrix, or the width that nvdisasm leaves out
   bool unknown = false;
   for_each_text(fields, word, [&](std::string_view text) {
     if (text == "?") unknown = true;
-    if (matrices && (text == "2" || text == "4")) bytes = text == "2" ? 8 : 16;
+    if (matrices && (text == "2" || text == "4")) bytes *= text == "2" ? 2 : 4;
+    if (matrices && text == "MT1616") bytes *= 2;  // the only one of 256 bytes: of bytes, transposed
     if (const std::uint32_t width = width_bytes(text); width != 0 && !matrices) bytes = width;
   });
   return unknown ? 0 : bytes;

@@ -1,7 +1,6 @@
 // Names with all modifiers, and widths of accesses, against nvdisasm: tests/fixtures/sass_names.csv.
-#include "sass/modifiers.hpp"
-
 #include "sass/fixtures.hpp"
+#include "sass/modifiers.hpp"
 #include "support/catch.hpp"
 
 #include <ptxbench/sass.hpp>
@@ -80,7 +79,8 @@ TEST_CASE("Every sample is named with all its modifiers, and has the bytes that 
   const auto all = samples();
   REQUIRE(all.size() > 600);
   for (const auto& sample : all) {
-    INFO("sm_" << sample.sm << " " << sample.name << std::hex << " " << sample.word.low << " " << sample.word.high);
+    INFO("sm_" << sample.sm << " " << sample.name << std::hex << " " << sample.word.low << " "
+               << sample.word.high);
     CHECK(difference(sample) == "");
   }
 }
@@ -152,7 +152,8 @@ TEST_CASE("Widths are read as nvdisasm spells them") {
   CHECK(sass::width_bytes("F64") == 8);
   CHECK(sass::width_bytes("128") == 16);
   CHECK(sass::width_bytes("256") == 32);
-  for (const char* none : {"", "LTC128B", "E", "3D", "U", "F16x", "F16x0", "12", "64x", "99999", "32.", "STRONG"}) {
+  for (const char* none :
+       {"", "LTC128B", "E", "3D", "U", "F16x", "F16x0", "12", "64x", "99999", "32.", "STRONG"}) {
     INFO(none);
     CHECK(sass::width_bytes(none) == 0);
   }
@@ -180,7 +181,8 @@ TEST_CASE("The compiled table is the one in modifiers.csv") {
     std::istringstream runs(bits);
     for (std::string run; std::getline(runs, run, '+');) {
       const auto dash = run.find('-');
-      const int from = std::stoi(run), to = dash == std::string::npos ? from : std::stoi(run.substr(dash + 1));
+      const int from = std::stoi(run),
+                to = dash == std::string::npos ? from : std::stoi(run.substr(dash + 1));
       for (int bit = from; bit <= to; ++bit) places.push_back(bit);
     }
     REQUIRE(places.size() == field.bit_count);

@@ -1,5 +1,5 @@
-// Names instruction words: reads lines "SM LOW64 HIGH64" (decimal, hexadecimal, hexadecimal), and prints for each
-// "NAME BYTES FAMILY". tools/decoder_check.py compares that with nvdisasm.
+// Names instruction words: reads lines "SM LOW64 HIGH64" (decimal, hexadecimal, hexadecimal), and prints for
+// each "NAME BYTES FAMILY". tools/decoder_check.py compares that with nvdisasm.
 #include <ptxbench/sass.hpp>
 
 #include <cinttypes>
