@@ -221,6 +221,9 @@ struct TaskWork {
 /// Nothing for an operation that the library does not know. Pure.
 std::optional<TaskWork> task_work(const Workload& workload);
 
+/// Bytes of the workload's tensors, each input read once and each output written once. Nothing where a size is not known. Pure.
+std::optional<std::uint64_t> task_bytes(const Workload& workload);
+
 /// The least time that a workload can take on a GPU, whatever the kernel.
 struct Roofline {
   std::uint64_t ns = 0;      ///< the larger of the two below, rounded down; 0: no bound is known

@@ -61,7 +61,7 @@ struct CountUnavailable {
     library_missing,  ///< CUPTI cannot be opened
     other_profiler,   ///< another profiler is attached, or uses the GPU's counters
     unsupported,      ///< this device, or its configuration, has no SASS metrics
-    no_cubin,         ///< the driver assembled the code, so nobody here can name its instructions
+    no_cubin,         ///< the driver assembled the code and the counter did not show it, so nobody here can name its instructions
     hang,             ///< the counted run did not end before its deadline
     fault,            ///< the counted run faulted, or its worker died
     plan,             ///< the plan cannot be run in the count worker
@@ -72,10 +72,27 @@ struct CountUnavailable {
 /// "permission", "library_missing", ...
 std::string_view count_unavailable_name(CountUnavailable::Kind kind) noexcept;
 
+/// Machine code that the driver assembled from a module's PTX, as the counter saw it loaded.
+struct DriverCode {
+  std::size_t module = 0;  ///< index in CountJob::candidate.modules
+  std::vector<std::uint8_t> cubin;
+};
+
+/// A tensor map that the plan puts into a kernel's parameters.
+struct CountedMap {
+  std::size_t module = 0;  ///< as KernelRecords
+  std::string symbol;
+  std::uint32_t offset = 0;  ///< in the parameter buffer
+  /// What one copy of a tile moves. Empty: it is an im2col map, or the kernel's launches have others there.
+  std::optional<std::uint64_t> box_bytes;
+};
+
 struct CountEvidence {
   std::optional<CountUnavailable> unavailable;  ///< then `kernels` is empty
   std::string method;                           ///< "cupti_sass"
   std::vector<KernelRecords> kernels;           ///< in the order of modules, then by symbol
+  std::vector<DriverCode> driver_code;  ///< of modules that came as PTX
+  std::vector<CountedMap> maps;
   std::vector<std::string>
       other_functions;                 ///< executed meanwhile and not the candidate's (the driver's memset)
   std::optional<TrialEvidence> trial;  ///< of the counted run, as far as it came
@@ -98,12 +115,15 @@ using KernelNames = std::vector<std::pair<std::string, std::string>>;
 /// Fills @p verdict's counts from @p evidence and the candidate's @p modules (the job's). Numbers are raw: a
 /// warpgroup instruction counts once for each of its four warps. A wrong output, or memory changed that must
 /// not be, is a failed trial: it sets the status whatever verification said. A hang or a fault only makes the
-/// counts unavailable. @p task_flops: of the workload's matrix products (task_work), where they are known.
+/// counts unavailable. @p task_flops: of the workload's matrix products (task_work), where they are known;
+/// @p task_bytes: of its inputs and outputs (task_bytes).
 void compose_counts(const CountEvidence& evidence, const std::vector<CompiledModule>& modules,
-                    const KernelNames& names, Verdict& verdict, std::optional<double> task_flops = std::nullopt);
+                    const KernelNames& names, Verdict& verdict, std::optional<double> task_flops = std::nullopt,
+                    std::optional<std::uint64_t> task_bytes = std::nullopt);
 
 /// The same from an emulator's report: executions of PTX by kernel, family, form and source line.
 void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict,
-                             std::optional<double> task_flops = std::nullopt);
+                             std::optional<double> task_flops = std::nullopt,
+                             std::optional<std::uint64_t> task_bytes = std::nullopt);
 
 }  // namespace ptxbench

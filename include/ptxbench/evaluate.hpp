@@ -8,6 +8,7 @@
 #include <ptxbench/core.hpp>
 #include <ptxbench/count.hpp>
 #include <ptxbench/device.hpp>
+#include <ptxbench/pack/contract.hpp>
 #include <ptxbench/plan.hpp>
 #include <ptxbench/trace.hpp>
 #include <ptxbench/verify.hpp>
@@ -133,6 +134,8 @@ struct EvaluateOptions {
   std::vector<std::pair<std::string, PlanNumber>> constants;  ///< the plan's constants to override
   std::string arch;                               ///< empty: the device's, else sm_90a
   std::vector<SourceFile> headers;                ///< further virtual headers, by include name (a pack's)
+  /// Rules that every verdict is held against (a pack's), those that apply to its operation: Verdict::contracts.
+  std::vector<Contract> contracts;
   /// Called before the first and after the last timed run of a workload, for a host that shares the GPU.
   std::function<void()> before_timing, after_timing;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ptxbench/core.hpp>
+#include <ptxbench/pack/contract.hpp>
 #include <ptxbench/trace.hpp>
 
 #include <memory>
@@ -54,6 +55,8 @@ class KnowledgePack {
   const PackDocument& launch_plan() const { return launch_plan_; }
   /// Virtual headers by include name ("ptx/tma.cuh"), sorted: what EvaluateOptions::headers takes.
   const std::vector<SourceFile>& headers() const { return headers_; }
+  /// The pack's rules about verdicts: what EvaluateOptions::contracts takes.
+  const std::vector<Contract>& contracts() const { return contracts_; }
   /// SHA-256 over every file of the pack that a model or a candidate can see.
   const std::string& hash() const { return hash_; }
 
@@ -61,7 +64,7 @@ class KnowledgePack {
   const PackDevice* find_device(std::string_view id_or_name) const noexcept;
 
   /// What a model is given to start with: the task with shapes and dtypes, the workloads, the device's
-  /// numbers, the launch plan, the notes, the headers' text, and the form of a reply. @p device_name: as the
+  /// numbers, the launch plan, the notes, the headers' text, the contracts, and the form of a reply. @p device_name: as the
   /// driver gives it, or an id of the pack; where the pack has no such device (or it is empty) the text says
   /// so and shows the numbers of the pack's first device. The same arguments give the same text.
   std::string prompt(const Definition& definition, std::span<const Workload> workloads,
@@ -75,6 +78,7 @@ class KnowledgePack {
   std::vector<PackDocument> documents_;
   PackDocument launch_plan_;
   std::vector<SourceFile> headers_;
+  std::vector<Contract> contracts_;
 };
 
 /// The part of a prompt that is the task itself: the definition, its tensors, the workloads.

@@ -108,6 +108,22 @@ struct Flops {
 };
 Flops flops_of(int sm, Word word);
 
+/// A line of a source file, as the compiler named the file.
+struct SourcePlace {
+  std::string file;
+  std::uint32_t line = 0;
+};
+/// From the instruction at @p pc_offset on, up to the next one that is listed, code is of these lines.
+struct SourceLine {
+  std::uint32_t pc_offset = 0;      ///< bytes from the kernel's first instruction
+  std::vector<SourcePlace> places;  ///< the line itself; where it is inlined, then the call's line, that one's, ...
+};
+/// The line table of @p kernel, by pc offset; empty where the cubin has none (compiled without -lineinfo). At one
+/// offset the last entry holds. Errors: ErrorCode::parse, for a table that is broken or of a version that is not read.
+Result<std::vector<SourceLine>> source_lines(std::span<const std::uint8_t> file, const Kernel& kernel);
+/// The entry that holds at @p pc_offset, or nullptr. @p lines: as source_lines gives them.
+const SourceLine* line_at(std::span<const SourceLine> lines, std::uint32_t pc_offset) noexcept;
+
 /// What a family is. docs/sass.md explains them.
 struct Family {
   std::string_view name, description;
@@ -124,5 +140,45 @@ struct CensusEntry {
 /// self-branch) after the last EXIT is counted like everything else.
 Result<std::vector<CensusEntry>> census(std::span<const std::uint8_t> file, const Cubin& cubin,
                                         const Kernel& kernel);
+
+/// Offsets of the kernel's instructions, in bytes from its first and ascending, that run a different number of times
+/// from run to run, because a branch or a guard decides about them whose predicate timing decides: of a wait for an
+/// mbarrier, a load that polls, an atomic's result, a clock. Where such a value is passed on through memory, more are
+/// listed than vary. Error: the kernel is not of this file, or larger than is analysed (4 MiB of code).
+Result<std::vector<std::uint32_t>> varying_instructions(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                                        const Kernel& kernel);
+
+/// One tcgen05.mma of a kernel.
+struct Tcgen05Mma {
+  std::uint32_t pc_offset = 0;    ///< bytes from the kernel's first instruction
+  bool guarded = false;           ///< has a predicate other than "always"
+  /// Of one execution, whose matrices with .cta_group::2 are the pair's. Where the instruction descriptor is a constant
+  /// whichever way the code came; else nothing.
+  std::optional<MmaShape> shape;
+};
+/// All of them, by offset. Errors as varying_instructions.
+Result<std::vector<Tcgen05Mma>> tcgen05_mmas(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                             const Kernel& kernel);
+
+/// One TMA copy or reduction of a tensor's tile, or one bulk copy, of a kernel.
+struct BulkAccess {
+  enum class Direction : std::uint8_t {
+    load,   ///< from global memory to shared
+    store,  ///< or reduction, from shared memory to global
+    shared  ///< between the shared memories of a cluster
+  };
+  std::uint32_t pc_offset = 0;
+  bool guarded = false;
+  Direction direction = Direction::load;
+  bool tensor = true;  ///< by a tensor map; false: contiguous bytes
+  bool tiled = true;   ///< of a tensor: one box; false: im2col, gather, scatter
+  /// Of a tensor: where its map is in the parameter buffer, in bytes, where that is the same whichever way the code came.
+  std::optional<std::uint32_t> map_offset;
+  std::optional<std::uint32_t> parameter;  ///< the ordinal of the parameter in which that is
+  std::optional<std::uint32_t> bytes;  ///< of a bulk copy whose size is a constant
+};
+/// All of them, by offset. Errors as varying_instructions.
+Result<std::vector<BulkAccess>> bulk_accesses(std::span<const std::uint8_t> file, const Cubin& cubin,
+                                              const Kernel& kernel);
 
 }  // namespace ptxbench::sass

@@ -1,6 +1,6 @@
 // An evaluation as a model reads it: short, concrete, nothing that the evaluation does not say.
-#include "agent/launched.hpp"
 #include "core/json.hpp"
+#include "trace/launched.hpp"
 
 #include <ptxbench/agent.hpp>
 
@@ -149,6 +149,15 @@ void static_families(const CompileBlock& block, std::string& out) {
   }
 }
 
+// What the counts say; nothing where it is not known.
+void shares(const FlopsBlock& block, std::string& out) {
+  if (block.total.arch_flops_share)
+    out += "Of all floating-point operations executed, " + number(100 * *block.total.arch_flops_share, "%.1f") +
+           "% ran on the architecture's own matrix instructions.\n";
+  if (block.mma_work_ratio)
+    out += "Matrix instructions did " + number(*block.mma_work_ratio, "%.3f") + " times the work that the task needs.\n";
+}
+
 void counts(const CountsBlock& block, std::string& out) {
   if (block.state == Availability::not_requested) return;
   if (block.state != Availability::measured) {
@@ -166,6 +175,7 @@ void counts(const CountsBlock& block, std::string& out) {
             std::to_string(*block.tma_store_bytes) + " bytes out\n";
   out += list.empty() ? "Executed instructions: none of the families that matter here.\n"
                       : "Executed instructions by family (executions by warps):\n" + list;
+  shares(block.flops, out);
 }
 
 void emulation(const EmulationBlock& block, std::string& out) {
@@ -314,6 +324,16 @@ std::string run_text(const Verdict& v, const Solution* solution, bool with_reaso
   return out;
 }
 
+// Only what is not met: a rule that was not checked is no fault of the candidate's.
+std::string contracts_text(const Verdict& v) {
+  std::string out;
+  for (const ContractResult& c : v.contracts)
+    if (c.state == ContractState::not_met)
+      out += "- `" + c.rule + "`, and it is " + c.value + (c.kernel.empty() ? "" : " in " + c.kernel) + ": " +
+             c.sentence + "\n";
+  return out.empty() ? out : "Rules that are not met:\n" + out;
+}
+
 std::string verdict_word(const Verdict& v) {
   if (v.status) return std::string(status_name(*v.status));
   if (v.outcome == Outcome::not_applicable) return "not applicable (counts as failed)";
@@ -364,7 +384,7 @@ std::string feedback_text(const Evaluation& evaluation, const Solution* solution
   // Said once where it is the same for several workloads.
   std::vector<std::pair<std::string, std::string>> sections;  // text, workloads
   for (const Verdict& v : evaluation.verdicts) {
-    const std::string text = compile_text(v, solution) + run_text(v, solution, !all_not_run);
+    const std::string text = compile_text(v, solution) + run_text(v, solution, !all_not_run) + contracts_text(v);
     const auto known = std::find_if(sections.begin(), sections.end(),
                                     [&](const auto& section) { return section.first == text; });
     if (known == sections.end())

@@ -25,4 +25,17 @@ std::optional<TaskWork> task_work(const Workload& workload) {
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> task_bytes(const Workload& workload) {
+  if (workload.definition == nullptr) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const auto* tensors : {&workload.definition->inputs, &workload.definition->outputs})
+    for (const TensorSpec& tensor : *tensors) {
+      if (tensor.is_scalar()) continue;
+      const Result<std::uint64_t> elements = workload.elements_of(tensor);
+      if (!elements) return std::nullopt;
+      sum += dtype_bytes(tensor.dtype, *elements);
+    }
+  return sum;
+}
+
 }  // namespace ptxbench

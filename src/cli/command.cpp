@@ -168,6 +168,8 @@ Result<EvaluateOptions> evaluate_options_of(const Arguments& arguments) {
     options.seed = value;
   }
   PTXBENCH_TRY_ASSIGN(options.headers, headers_of(arguments));
+  PTXBENCH_TRY_ASSIGN(const auto pack, pack_of(arguments));
+  if (pack) options.contracts.insert(options.contracts.end(), pack->contracts().begin(), pack->contracts().end());
   PTXBENCH_TRY_ASSIGN(auto constants, constants_of(arguments));
   options.constants.insert(options.constants.end(), constants.begin(), constants.end());
   return options;

@@ -24,7 +24,7 @@ struct Command {
   int (*run)(const Arguments& arguments);
 };
 
-extern const Command kCompileCommand, kDoctorCommand, kEvaluateCommand, kRunCommand;
+extern const Command kCompileCommand, kCountCommand, kDoctorCommand, kEvaluateCommand, kRunCommand;
 
 // Prints the error on standard error; gives kFailed.
 int fail(const Error& error);

@@ -16,6 +16,9 @@ int run(const Arguments& arguments) {
   else return fail(constants.error());
   if (auto headers = headers_of(arguments)) options.headers = std::move(*headers);
   else return fail(headers.error());
+  const auto pack = pack_of(arguments);
+  if (!pack) return fail(pack.error());
+  if (*pack) options.contracts = (*pack)->contracts();
   Result<std::shared_ptr<Context>> context = make_context(arguments);
   if (!context) return fail(context.error());
   const Result<Evaluation> evaluation = evaluate(**context, inputs->solution, inputs->workloads, {}, options);

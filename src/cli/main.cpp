@@ -10,7 +10,7 @@ using namespace ptxbench::cli;
 
 namespace {
 
-const Command* const kCommands[] = {&kRunCommand, &kEvaluateCommand, &kCompileCommand, &kDoctorCommand};
+const Command* const kCommands[] = {&kRunCommand, &kEvaluateCommand, &kCountCommand, &kCompileCommand, &kDoctorCommand};
 
 void usage(std::FILE* to) {
   std::fputs("usage: ptxbench COMMAND [options]      (ptxbench COMMAND --help for its options and an example)\n\n", to);

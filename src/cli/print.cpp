@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 namespace ptxbench::cli {
 namespace {
@@ -17,17 +16,6 @@ std::string number(double value, const char* format = "%.6g") {
 }
 
 std::string milliseconds(std::uint64_t ns) { return number(static_cast<double>(ns) / 1e6, "%.4f") + " ms"; }
-
-std::string indent(const std::string& text, const std::string& by) {
-  std::string out;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    out += by + text.substr(start, end - start) + "\n";
-    start = end + 1;
-  }
-  return out;
-}
 
 void describe_compile(const CompileBlock& block, std::string& out) {
   if (block.state != Availability::measured) {
@@ -53,12 +41,7 @@ void describe_compile(const CompileBlock& block, std::string& out) {
                       k.occupancy_ctas_per_sm ? std::to_string(*k.occupancy_ctas_per_sm) : "?"});
     out += indent(table(rows), "    ");
   }
-  std::map<std::string, std::string> families;
-  for (const StaticFamily& f : block.static_families) {
-    std::string& text = families[f.kernel];
-    text += (text.empty() ? "" : ", ") + f.family + " " + std::to_string(f.instructions);
-  }
-  for (const auto& [kernel, text] : families) out += "    static instructions of " + kernel + ": " + text + "\n";
+  for (const auto& [kernel, text] : static_census(block)) out += "    static instructions of " + kernel + ": " + text + "\n";
 }
 
 void describe_correctness(const CorrectnessBlock& block, std::string& out) {
@@ -99,18 +82,6 @@ std::string share_or_reason(const std::optional<double>& share, const std::strin
   return share ? number(*share, "%.4f") : "unknown (" + reason + ")";
 }
 
-void describe_flops(const CountsBlock& block, std::string& out) {
-  const auto word = [](const std::optional<bool>& b) { return b ? *b ? "yes" : "no" : "unknown"; };
-  const auto amount = [](const std::optional<std::uint64_t>& flops) { return flops ? std::to_string(*flops) : "unknown"; };
-  const FlopCount& total = block.flops.total;
-  out += "    FLOPs: architecture's mma " + amount(total.arch_mma) + ", warp mma " + amount(total.mma_sync) + ", fp32 " +
-         std::to_string(total.fp32) + ", fp64 " + std::to_string(total.fp64) + ", half " + std::to_string(total.half) + "\n";
-  out += "    share of the architecture's mma: " + share_or_reason(total.arch_flops_share, block.flops.arch_flops_share_reason) +
-         "; mma work over the task's: " + share_or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason) + "\n";
-  out += std::string("    architecture: published ") + word(block.architecture.published) + ", strict " +
-         word(block.architecture.strict) + " (" + block.architecture.reason + ")\n";
-}
-
 void describe_counts(const CountsBlock& block, std::string& out) {
   if (block.state == Availability::not_requested) return;
   out += "  counts: " + std::string(availability_name(block.state)) + (block.reason.empty() ? "" : " (" + block.reason + ")") + "\n";
@@ -119,10 +90,9 @@ void describe_counts(const CountsBlock& block, std::string& out) {
   for (const FamilyCount& f : block.families)
     rows.push_back({f.kernel, f.family, std::to_string(f.warp_instructions), std::to_string(f.thread_instructions), f.label});
   out += indent(table(rows), "    ");
-  describe_flops(block, out);
-  if (block.tma_load_bytes && block.tma_store_bytes && block.bulk_copy_bytes)
-    out += "    moved by TMA: " + std::to_string(*block.tma_load_bytes) + " bytes in, " + std::to_string(*block.tma_store_bytes) +
-           " bytes out; by bulk copies: " + std::to_string(*block.bulk_copy_bytes) + " bytes\n";
+  out += "    share of the architecture's mma: " + share_or_reason(block.flops.total.arch_flops_share, block.flops.arch_flops_share_reason) +
+         "; mma work over the task's: " + share_or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason) + "\n";
+  out += indent(describe_flops(block), "  ");
 }
 
 void describe_emulation(const EmulationBlock& block, std::string& out) {
@@ -137,6 +107,19 @@ void describe_emulation(const EmulationBlock& block, std::string& out) {
   for (const std::string& line : block.inexact) out += "    not exact: " + line + "\n";
 }
 
+void describe_contracts(const std::vector<ContractResult>& contracts, std::string& out) {
+  for (const ContractResult& c : contracts) {
+    out += "  contract " + c.rule + ": ";
+    if (c.state == ContractState::not_checked) {
+      out += "not checked (" + c.reason + ")\n";
+      continue;
+    }
+    out += (c.state == ContractState::met ? "met (" : "NOT met (") + c.value +
+           (c.kernel.empty() ? "" : " in " + c.kernel) + ")\n";
+    if (c.state == ContractState::not_met) out += "    " + c.sentence + "\n";
+  }
+}
+
 // What a finding has to say in several lines: in a deadlock, who waits for what.
 std::string detail_of(const Finding& finding) {
   const auto evidence = json::parse(finding.evidence);
@@ -145,6 +128,47 @@ std::string detail_of(const Finding& finding) {
 }
 
 }  // namespace
+
+std::string indent(const std::string& text, const std::string& by) {
+  std::string out;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    out += by + text.substr(start, end - start) + "\n";
+    start = end + 1;
+  }
+  return out;
+}
+
+std::map<std::string, std::string> static_census(const CompileBlock& block) {
+  std::map<std::string, std::string> families;
+  for (const StaticFamily& f : block.static_families) {
+    std::string& text = families[f.kernel];
+    text += (text.empty() ? "" : ", ") + f.family + " " + std::to_string(f.instructions);
+  }
+  return families;
+}
+
+std::string describe_flops(const CountsBlock& block) {
+  const auto word = [](const std::optional<bool>& b) { return b ? *b ? "yes" : "no" : "unknown"; };
+  const auto amount = [](const std::optional<std::uint64_t>& flops) { return flops ? std::to_string(*flops) : "unknown"; };
+  const FlopCount& total = block.flops.total;
+  std::string out = "  FLOPs: architecture's mma " + amount(total.arch_mma) + ", warp mma " + amount(total.mma_sync) + ", fp32 " +
+                    std::to_string(total.fp32) + ", fp64 " + std::to_string(total.fp64) + ", half " + std::to_string(total.half) + "\n";
+  const auto bytes = [](const std::optional<std::uint64_t>& count, const std::string& reason) {
+    return count ? std::to_string(*count) + " bytes" : "unknown (" + reason + ")";
+  };
+  const std::string& tma_reason = block.bytes.tma_reason;
+  out += "  moved by TMA: in " + bytes(block.tma_load_bytes, tma_reason) + ", out " + bytes(block.tma_store_bytes, tma_reason);
+  if (block.bytes.tma_ratio) out += ", " + number(*block.bytes.tma_ratio, "%.4g") + " times what the task needs";
+  out += "; by bulk copies: " + bytes(block.bulk_copy_bytes, block.bytes.bulk_copy_reason) + "\n";
+  out += "  spill traffic: " + bytes(block.bytes.spill, block.bytes.spill_reason);
+  if (block.waits_per_mma) out += "; waits for wgmma over wgmma: " + number(*block.waits_per_mma, "%.4g");
+  out += "\n";
+  out += std::string("  architecture: published ") + word(block.architecture.published) + ", strict " +
+         word(block.architecture.strict) + " (" + block.architecture.reason + ")\n";
+  return out;
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
@@ -184,6 +208,7 @@ std::string describe(const Verdict& verdict) {
     out += "  " + std::string(severity_name(f.severity)) + " " + f.code + ": " + f.message + "\n";
     out += indent(detail_of(f), "    ");
   }
+  describe_contracts(verdict.contracts, out);
   return out;
 }
 

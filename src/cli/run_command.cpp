@@ -1,5 +1,5 @@
 // A model's turns, judged one after another; or a trajectory's, once more.
-#include "agent/launched.hpp"
+#include "trace/launched.hpp"
 #include "cli/command.hpp"
 #include "cli/print.hpp"
 #include "core/json.hpp"

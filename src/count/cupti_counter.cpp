@@ -8,6 +8,8 @@
 #include <array>
 #include <compare>
 #include <map>
+#include <mutex>
+#include <new>
 
 namespace ptxbench {
 namespace {
@@ -38,7 +40,18 @@ class CuptiCounter final : public SassCounter {
     if (MaybeUnavailable why = find_device(**driver, static_cast<CUstream>(device.native_stream())))
       return why;
     if (MaybeUnavailable why = check_support()) return why;
+    {
+      const std::lock_guard lock(code_mutex_);
+      code_.clear();
+      keep_code_ = true;
+    }
     return configure();
+  }
+
+  std::vector<std::vector<std::uint8_t>> loaded_code() override {
+    const std::lock_guard lock(code_mutex_);
+    keep_code_ = false;
+    return std::move(code_);
   }
 
   void warm_up() override {
@@ -133,15 +146,30 @@ class CuptiCounter final : public SassCounter {
   // then has no records, and no error either (measured on an H200, CUPTI 2025.3.1; docs/measurements/spine.md). Programs of the CUDA
   // runtime need none.
   MaybeUnavailable subscribe() {
-    static constexpr auto kNothing = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
-    const CUpti_CallbackFunc callback = +kNothing;
-    if (MaybeUnavailable why = refused(cupti_->cuptiSubscribe(&subscriber_, callback, nullptr), "cuptiSubscribe")) {
+    if (MaybeUnavailable why = refused(cupti_->cuptiSubscribe(&subscriber_, &CuptiCounter::called, this), "cuptiSubscribe")) {
       subscriber_ = nullptr;
       return why;
     }
     for (const CUpti_CallbackDomain domain : {CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_DRIVER_API})
       if (MaybeUnavailable why = refused(cupti_->cuptiEnableDomain(1, subscriber_, domain), "cuptiEnableDomain")) return why;
     return std::nullopt;
+  }
+
+  // On the thread that loads a module: a copy of its machine code, which is the only place to get code that the driver assembled.
+  static void called(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    if (domain != CUPTI_CB_DOMAIN_RESOURCE || id != CUPTI_CBID_RESOURCE_MODULE_LOADED || data == nullptr) return;
+    const auto* resource = static_cast<const CUpti_ResourceData*>(data);
+    const auto* module = static_cast<const CUpti_ModuleResourceData*>(resource->resourceDescriptor);
+    if (module == nullptr || module->pCubin == nullptr) return;
+    auto* counter = static_cast<CuptiCounter*>(self);
+    try {
+      const std::lock_guard lock(counter->code_mutex_);
+      if (!counter->keep_code_) return;
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(module->pCubin);
+      counter->code_.emplace_back(bytes, bytes + module->cubinSize);
+    } catch (const std::bad_alloc&) {
+      // Without the copy such code is only not named.
+    }
   }
 
   MaybeUnavailable check_support() {
@@ -293,6 +321,9 @@ class CuptiCounter final : public SassCounter {
   std::array<std::uint64_t, 2> metric_ids_{};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool configured_ = false, enabled_ = false;
+  std::mutex code_mutex_;
+  bool keep_code_ = false;
+  std::vector<std::vector<std::uint8_t>> code_;
 };
 
 }  // namespace

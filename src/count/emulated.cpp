@@ -1,4 +1,5 @@
 // Counts of an emulator: PTX instructions, added up by what a verdict lists.
+#include "count/bytes.hpp"
 #include "count/flops.hpp"
 
 #include <ptxbench/count.hpp>
@@ -43,7 +44,7 @@ bool before(const Count& a, const Count& b) {
 }  // namespace
 
 void compose_emulated_counts(const EmulatorReport& report, const KernelNames& names, Verdict& verdict,
-                             std::optional<double> task_flops) {
+                             std::optional<double> task_flops, std::optional<std::uint64_t> task_bytes) {
   const auto name_of = [&](const std::string& symbol) {
     for (const auto& [known, name] : names)
       if (known == symbol && !name.empty()) return name;
@@ -53,10 +54,13 @@ void compose_emulated_counts(const EmulatorReport& report, const KernelNames& na
   std::map<Key, Sum> opcodes, lines;                         // kernel, opcode or source, family
   std::map<std::pair<std::string, std::string>, Sum> families;
   FlopTally flops;
+  std::uint64_t waits = 0, multiplications = 0;
   for (const EmulatedInstruction& i : report.instructions) {
     const std::string kernel = name_of(i.kernel);
     opcodes[{kernel, i.text, i.family}].add(i);
     families[{kernel, i.family}].add(i);
+    if (i.family == "wgmma") multiplications += i.warps;
+    if (std::string_view(i.text).substr(0, 16) == "wgmma.wait_group") waits += i.warps;
     flops.add(kernel, i.text, flops_of_ptx(i.text, i.family), i.threads);
     lines[{kernel, i.source.empty() ? "ptx:" + std::to_string(i.ptx_line) : i.source, i.family}].add(i);
   }
@@ -76,6 +80,9 @@ void compose_emulated_counts(const EmulatorReport& report, const KernelNames& na
   block.tma_load_bytes = report.tma_load_bytes;
   block.tma_store_bytes = report.tma_store_bytes;
   block.bulk_copy_bytes = report.bulk_copy_bytes;
+  block.bytes.spill_reason = "the emulator runs PTX, whose registers the assembler has yet to allocate";
+  fill_byte_ratio(task_bytes, block);
+  if (multiplications != 0) block.waits_per_mma = static_cast<double>(waits) / static_cast<double>(multiplications);
   flops.fill(task_flops, block);
   judge_architecture(kEmulatedCapability, block);
 }

@@ -1,6 +1,7 @@
 // The count stage: one run of the plan while a counter looks, verified like a trial.
 #include "core/guard.hpp"
 #include "count/match.hpp"
+#include "plan/tensor_map.hpp"
 #include "verify/session.hpp"
 #include "verify/trial.hpp"
 #include "verify/stopwatch.hpp"
@@ -28,6 +29,17 @@ bool only_unavailable(const Error& error) {
   }
 }
 
+// What a copy of a tile moves; parts of the box outside of the tensor count, since TMA fills them.
+std::optional<std::uint64_t> box_bytes(const ResolvedTensorMap& map) {
+  if (map.im2col || map.box.empty()) return std::nullopt;
+  std::uint64_t elements = 1;
+  for (std::size_t d = 0; d < map.box.size(); ++d) {
+    const std::uint64_t step = d < map.element_strides.size() && map.element_strides[d] != 0 ? map.element_strides[d] : 1;
+    elements *= (map.box[d] + step - 1) / step;
+  }
+  return elements * static_cast<std::uint64_t>(plan::tensor_map_type_bits(map.data_type)) / 8;
+}
+
 class Counting {
  public:
   Counting(Device& device, const CountJob& job, HostCallbacks& callbacks, SassCounter& counter)
@@ -41,8 +53,7 @@ class Counting {
       return make_error(ErrorCode::invalid_argument, "a trial's number must not be negative");
     Stopwatch watch(evidence.stages);
     evidence.method = counter_.method();
-    PTXBENCH_TRY(read_modules(evidence));
-    if (evidence.unavailable) return {};
+    PTXBENCH_TRY(read_modules());
     evidence.unavailable = counter_.prepare(device_);
     evidence.versions = counter_.versions();
     watch.lap("cupti");
@@ -54,22 +65,66 @@ class Counting {
   }
 
  private:
-  Result<void> read_modules(CountEvidence& evidence) {
+  Result<void> read_modules() {
     for (const CompiledModule& module : job_.candidate.modules) {
-      if (module.cubin.empty()) {
-        evidence.unavailable = {Kind::no_cubin,
-                                module.source +
-                                    " was assembled by the driver when it was loaded, and this "
-                                    "version does not name the instructions of such code: with "
-                                    "ptxas (nvidia-cuda-nvcc) on this machine it can be counted"};
-        return {};
-      }
-      PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(module.cubin));
-      CountedModule counted;
-      for (const sass::Kernel& kernel : cubin.kernels) counted.symbols.push_back(kernel.symbol);
-      modules_.push_back(std::move(counted));
+      modules_.emplace_back();
+      if (module.cubin.empty()) continue;  // the driver assembles it: find_driver_code
+      PTXBENCH_TRY_ASSIGN(modules_.back().symbols, symbols_of(module.cubin));
     }
     return {};
+  }
+
+  static Result<std::vector<std::string>> symbols_of(const std::vector<std::uint8_t>& code) {
+    PTXBENCH_TRY_ASSIGN(const sass::Cubin cubin, sass::read_cubin(code));
+    std::vector<std::string> symbols;
+    for (const sass::Kernel& kernel : cubin.kernels) symbols.push_back(kernel.symbol);
+    return symbols;
+  }
+
+  // The code of modules that the driver assembled: of all that was loaded with the plan, in the order of the
+  // candidate's modules, the first that has the kernels which the plan launches from such a module.
+  void find_driver_code(CountEvidence& evidence) {
+    const std::vector<CompiledModule>& modules = job_.candidate.modules;
+    const bool wanted = std::any_of(modules.begin(), modules.end(), [](const CompiledModule& m) { return m.cubin.empty(); });
+    std::vector<std::vector<std::uint8_t>> loaded = counter_.loaded_code();
+    if (!wanted) return;
+    for (std::vector<std::uint8_t>& code : loaded) {
+      Result<std::vector<std::string>> symbols = symbols_of(code);
+      if (!symbols) continue;
+      for (std::size_t m = 0; m < modules.size(); ++m) {
+        if (!modules[m].cubin.empty() || !modules_[m].symbols.empty()) continue;
+        if (std::none_of(symbols->begin(), symbols->end(), [&](const std::string& s) { return entry_of(modules[m], s); })) continue;
+        modules_[m].symbols = std::move(*symbols);
+        evidence.driver_code.push_back({m, std::move(code)});
+        break;
+      }
+    }
+    for (std::size_t m = 0; m < modules.size(); ++m)
+      if (modules[m].cubin.empty() && modules_[m].symbols.empty())
+        evidence.unavailable = {Kind::no_cubin,
+                                modules[m].source +
+                                    " was assembled by the driver when it was loaded, and CUPTI did not show its "
+                                    "code: with ptxas (nvidia-cuda-nvcc) on this machine it can be counted"};
+  }
+
+  // Whether the PTX defines the kernel: its name stands behind ".entry". By the text, since the driver takes PTX that is newer than
+  // our parser.
+  static bool entry_of(const CompiledModule& module, const std::string& symbol) {
+    constexpr std::string_view kEntry = ".entry";
+    const std::string_view text = module.ptx;
+    for (std::size_t at = text.find(kEntry); at != text.npos; at = text.find(kEntry, at + 1)) {
+      const std::size_t name = text.find_first_not_of(" \t\r\n", at + kEntry.size());
+      if (name == text.npos || text.substr(name, symbol.size()) != symbol) continue;
+      const std::size_t end = name + symbol.size();
+      if (end == text.size() || std::string_view(" \t\r\n(").find(text[end]) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+
+  const std::vector<std::uint8_t>& code_of(std::size_t module, const CountEvidence& evidence) const {
+    for (const DriverCode& code : evidence.driver_code)
+      if (code.module == module) return code.cubin;
+    return job_.candidate.modules[module].cubin;
   }
 
   Result<void> load(CountEvidence& evidence) {
@@ -84,6 +139,8 @@ class Counting {
                                   : "the launch plan cannot be run: " + problem.error->to_string()};
       return {};
     }
+    find_driver_code(evidence);
+    if (evidence.unavailable) return {};
     PTXBENCH_TRY_ASSIGN(judge_, make_judge_ops(device_, job_.judge_cubin));
     PTXBENCH_TRY_ASSIGN(expected_, ExpectedSource::create(device_, job_.workload, layouts_, job_.reference,
                                                           job_.comparator.kind == ComparatorKind::model_error,
@@ -141,7 +198,7 @@ class Counting {
 
   void sort(const std::vector<SassRecord>& records, CountEvidence& evidence) {
     for (std::size_t m = 0; m < modules_.size(); ++m)
-      modules_[m].cubin_crc = counter_.cubin_crc(job_.candidate.modules[m].cubin);
+      modules_[m].cubin_crc = counter_.cubin_crc(code_of(m, evidence));
     std::vector<std::pair<std::size_t, std::string>> launched;
     for (const ResolvedOperation& operation : loaded_->plan.operations)
       if (const auto* launch = std::get_if<ResolvedLaunch>(&operation)) {
@@ -149,6 +206,25 @@ class Counting {
         launched.emplace_back(job_module(launch->module, launch->symbol), launch->symbol);
       }
     match_records(records, modules_, launched, evidence);
+    for (const ResolvedOperation& operation : loaded_->plan.operations)
+      if (const auto* launch = std::get_if<ResolvedLaunch>(&operation)) add_maps(*launch, evidence);
+  }
+
+  // The tensor maps in the launch's parameters. Records are sums over a kernel's launches, so those must have equal boxes.
+  void add_maps(const ResolvedLaunch& launch, CountEvidence& evidence) const {
+    const std::size_t module = job_module(launch.module, launch.symbol);
+    for (const Patch& patch : launch.patches) {
+      const std::size_t* index = std::get_if<std::size_t>(&patch.what);
+      if (index == nullptr || *index >= loaded_->plan.maps.size()) continue;
+      CountedMap map{module, launch.symbol, patch.offset, box_bytes(loaded_->plan.maps[*index])};
+      const auto known = std::find_if(evidence.maps.begin(), evidence.maps.end(), [&](const CountedMap& m) {
+        return m.module == module && m.symbol == launch.symbol && m.offset == patch.offset;
+      });
+      if (known == evidence.maps.end())
+        evidence.maps.push_back(std::move(map));
+      else if (known->box_bytes != map.box_bytes)
+        known->box_bytes.reset();
+    }
   }
 
   // The plan numbers the modules of the sources that it binds; the job may hold them in another order.

@@ -33,6 +33,8 @@ class SassCounter {
   virtual void warm_up() {}
   // Before any code is loaded: so that the counter sees the modules.
   virtual MaybeUnavailable prepare(Device& device) = 0;
+  // The machine code of modules that were loaded since `prepare`, in their order, where the counter is shown it.
+  virtual std::vector<std::vector<std::uint8_t>> loaded_code() { return {}; }
   // What is launched from here on is counted. Nothing may be queued.
   virtual MaybeUnavailable start() = 0;
   // After all that is to be counted has finished: what was executed. Ends the counting, whatever it returns.

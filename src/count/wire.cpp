@@ -28,9 +28,17 @@ void fields(F&& f, CountUnavailable& v) {
   f("kind", v.kind), f("reason", v.reason);
 }
 template <class F>
+void fields(F&& f, DriverCode& v) {
+  f("module", v.module), f("cubin", Blob{v.cubin});
+}
+template <class F>
+void fields(F&& f, CountedMap& v) {
+  f("module", v.module), f("symbol", v.symbol), f("offset", v.offset), f("box", v.box_bytes);
+}
+template <class F>
 void fields(F&& f, CountEvidence& v) {
   f("unavailable", v.unavailable), f("method", v.method), f("kernels", v.kernels);
-  f("other_functions", v.other_functions), f("trial", v.trial), f("as_verified", v.as_verified);
+  f("driver_code", v.driver_code), f("maps", v.maps), f("other_functions", v.other_functions), f("trial", v.trial), f("as_verified", v.as_verified);
   f("versions", v.versions), f("stages", v.stages);
 }
 

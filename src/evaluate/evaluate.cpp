@@ -193,7 +193,8 @@ Result<void> verify(const Stages& stages, Prepared& prepared, Verdict& verdict) 
     for (const OutputEvidence& output : evidence.trials[0].outputs)
       if (output.digest) prepared.verified.push_back(*output.digest);
   if (stages.count && evidence.emulator && verdict.status == Status::passed)
-    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload));
+    compose_emulated_counts(*evidence.emulator, kernel_names(verdict), verdict, task_flops(stages.workload),
+                            task_bytes(stages.workload));
   verdict.provenance.stages.push_back({"verify", since(start)});
   return {};
 }
@@ -283,7 +284,8 @@ Result<void> count(const Stages& stages, const Prepared& prepared, Verdict& verd
   const Clock::time_point start = Clock::now();
   PTXBENCH_TRY_ASSIGN(const CountEvidence evidence,
                       stages.context.workers().count(device.id, job, callbacks, stages.cancel));
-  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload));
+  compose_counts(evidence, prepared.candidate.modules, kernel_names(verdict), verdict, task_flops(stages.workload),
+                 task_bytes(stages.workload));
   verdict.provenance.stages.push_back({"count", since(start)});
   return {};
 }
@@ -360,7 +362,14 @@ bool Stages::calls_back() const {
          options.after_timing;
 }
 
-Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
+namespace {
+
+// The last thing about a verdict: rules are over all of it.
+void hold_to_contracts(const Stages& stages, Verdict& verdict) {
+  verdict.contracts = check_contracts(stages.options.contracts, stages.workload.definition->op_type, verdict);
+}
+
+Result<Prepared> prepare_candidate(const Stages& stages, const Solution& solution, bool ahead) {
   const EvaluateOptions& options = stages.options;
   MemoryNeed need;
   if (options.verify) {
@@ -422,9 +431,8 @@ Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ah
   return out;
 }
 
-Result<Verdict> measure(const Stages& stages, Prepared prepared) {
+Result<Verdict> run_stages(const Stages& stages, Prepared prepared) {
   Verdict verdict = std::move(prepared.verdict);
-  if (prepared.closed) return verdict;
   // Started meanwhile, and ready before anything is timed.
   if (stages.count && !prepared.device.emulated) stages.context.workers().prepare_count(prepared.device.id);
   PTXBENCH_TRY(verify(stages, prepared, verdict));
@@ -445,6 +453,21 @@ Result<Verdict> measure(const Stages& stages, Prepared prepared) {
   if (verdict.status == Status::passed && stages.count) PTXBENCH_TRY(count(stages, prepared, verdict));
   close_blocks(stages, verdict, verdict.timing.state == Availability::not_requested ? "the candidate did not pass verification"
                                                                                      : "the candidate failed in a timed run");
+  return verdict;
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Stages& stages, const Solution& solution, bool ahead) {
+  PTXBENCH_TRY_ASSIGN(Prepared out, prepare_candidate(stages, solution, ahead));
+  if (out.closed) hold_to_contracts(stages, out.verdict);
+  return out;
+}
+
+Result<Verdict> measure(const Stages& stages, Prepared prepared) {
+  if (prepared.closed) return std::move(prepared.verdict);
+  PTXBENCH_TRY_ASSIGN(Verdict verdict, run_stages(stages, std::move(prepared)));
+  hold_to_contracts(stages, verdict);
   return verdict;
 }
 

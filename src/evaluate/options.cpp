@@ -2,6 +2,7 @@
 
 #include "core/guard.hpp"
 #include "core/json.hpp"
+#include "pack/contract_list.hpp"
 
 #include <ptxbench/evaluate.hpp>
 
@@ -63,7 +64,7 @@ Result<EvaluateOptions> parse(std::string_view text) {
   const json::Cursor root(document);
   PTXBENCH_TRY(root.only({"stages", "trials", "protocol", "seed", "compile_deadline_s", "run_deadline_s", "constants",
                           "arch", "pairs", "time_budget_s", "stop_if_slower_than", "memory_budget_bytes", "count_workloads",
-                          "schedules", "small_sm_count", "schedule_budget_s", "target_width", "l2", "limits"}));
+                          "schedules", "small_sm_count", "schedule_budget_s", "target_width", "l2", "limits", "contracts"}));
   PTXBENCH_TRY_ASSIGN(const auto stages, root.get("stages"));
   if (stages) {
     options.verify = options.time = options.count = false;
@@ -179,6 +180,10 @@ Result<EvaluateOptions> parse(std::string_view text) {
     if (const Result<Architecture> known = find_architecture(options.arch); !known)
       return arch->error(known.error().message);
   }
+  PTXBENCH_TRY_ASSIGN(const auto contracts, root.get("contracts"));
+  if (contracts) {
+    PTXBENCH_TRY_ASSIGN(options.contracts, read_contracts(*contracts));
+  }
   return options;
 }
 
@@ -219,6 +224,10 @@ std::string to_json(const EvaluateOptions& options) {
     out.end_object();
   }
   if (!options.arch.empty()) out.field("arch", options.arch);
+  if (!options.contracts.empty()) {
+    out.key("contracts");
+    write_contracts(out, options.contracts);
+  }
   out.end_object();
   return std::move(out).str();
 }

@@ -116,6 +116,7 @@ Result<std::shared_ptr<const KnowledgePack>> KnowledgePack::load(const std::stri
     pack->name_ = std::move(manifest.name);
     pack->title_ = std::move(manifest.title);
     pack->architectures_ = std::move(manifest.architectures);
+    pack->contracts_ = std::move(manifest.contracts);  // pack.json holds them whole: the hash has them
     Hasher hasher;
     hasher.field("pack.json").field(text);
     for (PackManifest::Device& entry : manifest.devices) {

@@ -1,6 +1,7 @@
 #include "pack/manifest.hpp"
 
 #include "core/json.hpp"
+#include "pack/contract_list.hpp"
 
 #include <algorithm>
 #include <set>
@@ -100,7 +101,7 @@ Result<PackManifest> parse_pack_manifest(std::string_view text, const std::strin
   PTXBENCH_TRY_ASSIGN(const json::Document parsed, json::parse(text, options));
   const Cursor root(parsed);
   PTXBENCH_TRY(root.only(
-      {"version", "name", "title", "architectures", "devices", "documents", "launch_plan", "include"}));
+      {"version", "name", "title", "architectures", "devices", "documents", "launch_plan", "include", "contracts"}));
   if (!parsed.repeated_keys.empty())
     return make_error(ErrorCode::parse, "the key is given twice", {file, parsed.repeated_keys[0], 0, 0});
   PTXBENCH_TRY_ASSIGN(const Cursor version, root.require("version"));
@@ -137,6 +138,10 @@ Result<PackManifest> parse_pack_manifest(std::string_view text, const std::strin
   PTXBENCH_TRY_ASSIGN(const auto include, root.get("include"));
   if (include) {
     PTXBENCH_TRY_ASSIGN(out.include, path_at(*include));
+  }
+  PTXBENCH_TRY_ASSIGN(const auto contracts, root.get("contracts"));
+  if (contracts) {
+    PTXBENCH_TRY_ASSIGN(out.contracts, read_contracts(*contracts));
   }
   return out;
 }

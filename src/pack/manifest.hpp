@@ -30,6 +30,7 @@ struct PackManifest {
   std::vector<Document> documents;
   Document launch_plan;
   PackFile include;  // a folder
+  std::vector<Contract> contracts;
 };
 
 inline constexpr std::size_t kMostPackFileBytes = std::size_t{1} << 20;

@@ -133,6 +133,12 @@ std::string KnowledgePack::prompt(const Definition& definition, std::span<const 
                  (header.content.ends_with('\n') ? "" : "\n") + "```\n";
     section("Headers", listing, out);
   }
+  std::string rules;
+  for (const Contract& contract : contracts_)
+    if (contract.applies_to(definition.op_type)) rules += "- `" + contract.rule() + "`\n";
+  if (!rules.empty())
+    section("Rules", "Beside being right, a candidate is held against these rules. You are told which it does not meet.\n\n" + rules,
+            out);
   section("Your reply", std::string(reply_format_text()), out);
   return out;
 }

@@ -1,4 +1,4 @@
-#include "sass/elf.hpp"
+#include "sass/kernel_code.hpp"
 #include "sass/opcode_table.hpp"
 
 #include <ptxbench/sass.hpp>
@@ -40,17 +40,13 @@ std::vector<CensusEntry> entries_of(const std::vector<std::uint64_t>& by_row,
 
 Result<std::vector<CensusEntry>> census(std::span<const std::uint8_t> file, const Cubin& cubin,
                                         const Kernel& kernel) {
-  if (kernel.code_offset > file.size() || kernel.code_bytes > file.size() - kernel.code_offset ||
-      kernel.code_bytes % 16 != 0)
-    return make_error(ErrorCode::invalid_argument,
-                      "census: the code of kernel '" + kernel.symbol + "' is not in this file of " +
-                          std::to_string(file.size()) + " bytes; was the kernel read from another one?");
   try {
+    PTXBENCH_TRY_ASSIGN(const elf::Bytes code, code_of(file, kernel));
     std::vector<std::uint64_t> by_row(opcode_rows().size());
     std::array<std::uint64_t, kOperations> unknown{};
     const OpcodeRow* first = opcode_rows().data();
-    for (std::uint64_t at = kernel.code_offset; at < kernel.code_offset + kernel.code_bytes; at += 16) {
-      const Word word{elf::read64(file, at), elf::read64(file, at + 8)};
+    for (std::uint64_t at = 0; at < code.size(); at += 16) {
+      const Word word{elf::read64(code, at), elf::read64(code, at + 8)};
       if (const OpcodeRow* row = find_row(cubin.sm, word))
         ++by_row[static_cast<std::size_t>(row - first)];
       else

@@ -21,20 +21,6 @@ struct Access {
   bool indexed = false;
 };
 
-// Bytes of a load, from bits 73 to 75 of the word: u8 s8 u16 s16 32 64 128.
-constexpr std::uint32_t load_bytes(Word word) {
-  constexpr std::uint32_t kBytes[8] = {1, 1, 2, 2, 4, 8, 16, 16};
-  return kBytes[bits(word.high, 9, 3)];
-}
-
-// Where the parameters' generic address is in bank 0: code that takes a parameter's address begins by loading
-// it.
-std::optional<std::uint32_t> address_of_parameters(int sm) {
-  if (sm >= 90 && sm < 100) return 0x198;
-  if (sm >= 100 && sm < 110) return 0x348;
-  return std::nullopt;
-}
-
 // The access of a word to a constant bank, if it has one.
 std::optional<Access> access_of(int sm, Word word) {
   constexpr std::uint32_t kNoRegister = 0xff;
@@ -42,7 +28,7 @@ std::optional<Access> access_of(int sm, Word word) {
   Access access;
   access.bank = bits(word.low, 54, 5);
   access.offset = bits(word.low, 38, 16);
-  access.bytes = load_bytes(word);
+  access.bytes = access_bytes(word);
   switch (operation) {
     case kLdc:  // bits 78 and 79: the bank may come from the index too
       access.indexed = bits(word.low, 24, 8) != kNoRegister || bits(word.high, 14, 2) != 0;
@@ -71,6 +57,12 @@ std::optional<Access> access_of(int sm, Word word) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> address_of_parameters(int sm) {
+  if (sm >= 90 && sm < 100) return 0x198;
+  if (sm >= 100 && sm < 110) return 0x348;
+  return std::nullopt;
+}
 
 void mark_parameter_reads(int sm, elf::Bytes code, Kernel& kernel) {
   const auto address = address_of_parameters(sm);

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 4> kOutcomes{"judged", "not_applicable", 
 constexpr std::array<std::string_view, 4> kAvailabilities{"measured", "not_requested", "unavailable",
                                                           "inconclusive"};
 constexpr std::array<std::string_view, 3> kSeverities{"note", "warning", "error"};
+constexpr std::array<std::string_view, 3> kContractStates{"met", "not_met", "not_checked"};
 
 template <std::size_t N, class E>
 std::string_view name_of(const std::array<std::string_view, N>& names, E value) {
@@ -35,6 +36,7 @@ std::optional<Status> status_from_name(std::string_view name) noexcept {
 std::string_view outcome_name(Outcome outcome) noexcept { return name_of(kOutcomes, outcome); }
 std::string_view availability_name(Availability a) noexcept { return name_of(kAvailabilities, a); }
 std::string_view severity_name(Severity severity) noexcept { return name_of(kSeverities, severity); }
+std::string_view contract_state_name(ContractState state) noexcept { return name_of(kContractStates, state); }
 
 const Finding* Verdict::find_finding(std::string_view code) const noexcept {
   for (const Finding& finding : findings)

@@ -183,6 +183,16 @@ void fields(F&& f, auto& v, const ArchitectureVerdict*) {
   f("reason", v.reason);
 }
 template <class F>
+void fields(F&& f, auto& v, const BytesBlock*) {
+  f("tma_reason", v.tma_reason);
+  f("bulk_copy_reason", v.bulk_copy_reason);
+  f("task", v.task);
+  f("tma_ratio", v.tma_ratio);
+  f("tma_ratio_reason", v.tma_ratio_reason);
+  f("spill", v.spill);
+  f("spill_reason", v.spill_reason);
+}
+template <class F>
 void fields(F&& f, auto& v, const CountsBlock*) {
   f("state", v.state);
   f("reason", v.reason);
@@ -193,6 +203,8 @@ void fields(F&& f, auto& v, const CountsBlock*) {
   f("tma_load_bytes", v.tma_load_bytes);
   f("tma_store_bytes", v.tma_store_bytes);
   f("bulk_copy_bytes", v.bulk_copy_bytes);
+  f("bytes", v.bytes);
+  f("waits_per_mma", v.waits_per_mma);
   f("flops", v.flops);
   f("architecture", v.architecture);
 }
@@ -211,6 +223,15 @@ void fields(F&& f, auto& v, const Finding*) {
   f("severity", v.severity);
   f("message", v.message);
   f("evidence", JsonText{v.evidence});
+}
+template <class F>
+void fields(F&& f, auto& v, const ContractResult*) {
+  f("rule", v.rule);
+  f("state", v.state);
+  f("value", v.value);
+  f("kernel", v.kernel);
+  f("reason", v.reason);
+  f("sentence", v.sentence);
 }
 template <class F>
 void fields(F&& f, auto& v, const StageTime*) {
@@ -241,6 +262,7 @@ void fields(F&& f, auto& v, const Verdict*) {
   f("counts", v.counts);
   f("emulation", v.emulation);
   f("findings", v.findings);
+  f("contracts", v.contracts);
   f("resolved_plan", JsonText{v.resolved_plan});
   f("output_log", v.output_log);
   f("provenance", v.provenance);

@@ -78,6 +78,7 @@ Result<void> get(const Cursor& at, Status& out) { return get_word(at, out, 7, st
 Result<void> get(const Cursor& at, Outcome& out) { return get_word(at, out, 4, outcome_name); }
 Result<void> get(const Cursor& at, Availability& out) { return get_word(at, out, 4, availability_name); }
 Result<void> get(const Cursor& at, Severity& out) { return get_word(at, out, 3, severity_name); }
+Result<void> get(const Cursor& at, ContractState& out) { return get_word(at, out, 3, contract_state_name); }
 Result<void> get(const Cursor& at, Integrity& out) {
   return get_word(at, out, 2,
                   [](Integrity i) { return std::string_view(i == Integrity::clean ? "clean" : "violated"); });

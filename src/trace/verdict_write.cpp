@@ -68,6 +68,7 @@ class VerdictWriter {
   void put(Outcome v) { out_.string(outcome_name(v)); }
   void put(Availability v) { out_.string(availability_name(v)); }
   void put(Severity v) { out_.string(severity_name(v)); }
+  void put(ContractState v) { out_.string(contract_state_name(v)); }
   void put(Integrity v) { out_.string(v == Integrity::clean ? "clean" : "violated"); }
   void put(DType v) { out_.string(dtype_name(v)); }
 

@@ -205,3 +205,36 @@ TEST_CASE("candidates as folders") {
   hostile.sources[1].path = "../x.cu";
   CHECK_FALSE(write_candidate(hostile, folder / "d"));
 }
+
+TEST_CASE("a model is told which of a pack's rules its candidate does not meet, and a trajectory keeps them") {
+  const auto pack = KnowledgePack::load(std::string(PTXBENCH_SOURCE_DIR) + "/knowledge_packs/hopper").value();
+  const auto contracts = std::make_shared<std::vector<Contract>>(pack->contracts());
+  contracts->push_back(Contract::parse("median_ns < 10", "Ten nanoseconds, please.").value());
+  Folder folder;
+  // As evaluate does it, at the end of each verdict.
+  AgentOptions options = agent_options([contracts](const Solution&, std::uint64_t, const CancelToken&) -> Result<Evaluation> {
+    Evaluation e = evaluation({passed(8, 0.25), passed(3, 0.9)});
+    for (Verdict& v : e.verdicts) v.contracts = check_contracts(*contracts, task()->op_type, v);
+    return e;
+  });
+  options.evaluate.contracts = *contracts;
+  options.trajectory_path = folder / "t.jsonl";
+  options.max_turns = 1;
+  const auto agent = Agent::create(std::move(options)).value();
+  ScriptedModel model(repeated(1));
+  REQUIRE(run_agent(*agent, model));
+  const std::string& feedback = agent->turns()[0].feedback;
+  INFO(feedback);
+  CHECK(feedback.find("- `speedup >= 0.6`, and it is 0.25: The library's kernel is far ahead") != std::string::npos);
+  CHECK(feedback.find("it is 1000000: Ten nanoseconds, please.") != std::string::npos);
+  CHECK(feedback.find("tma.loads") == std::string::npos);  // a rule for other operations
+  CHECK(feedback.find("spills") == std::string::npos);     // nothing is known of them: not checked
+
+  const Result<Trajectory> read_back = load_trajectory(folder / "t.jsonl");
+  INFO((read_back ? std::string() : read_back.error().to_string()));
+  REQUIRE(read_back);
+  REQUIRE(read_back->evaluate.contracts.size() == contracts->size());
+  CHECK(read_back->evaluate.contracts.back().sentence() == "Ten nanoseconds, please.");
+  const Replayed again = replay_trajectory(*read_back, {}).value();
+  CHECK(again.identical);
+}

@@ -81,6 +81,12 @@ TEST_CASE("an emulator's verdict: orders, exactness, counts that depend on timin
   CHECK(has(text, "Timing: unavailable. the emulator does not measure time"));
   CHECK(has(text, "- gemm: mbarrier 70 (some in loops that wait: depends on timing)\n- gemm: wgmma 64\n"));
   CHECK(has(text, "- moved by TMA: 4096 bytes in, 512 bytes out\n"));
+  CHECK_FALSE(has(text, "Of all floating-point operations"));  // it is not known
+  v.counts.flops.total.arch_flops_share = 0.25;
+  v.counts.flops.mma_work_ratio = 1.5;
+  text = feedback_text(evaluation({v}), nullptr);
+  CHECK(has(text, "Of all floating-point operations executed, 25.0% ran on the architecture's own matrix instructions.\n"
+                  "Matrix instructions did 1.500 times the work that the task needs.\n"));
   v.emulation.fidelity = "ptxas";
   v.emulation.schedules = {"eager"};
   v.emulation.inexact = {"a: 1", "b: 2", "c: 3", "d: 4"};
@@ -184,4 +190,26 @@ TEST_CASE("long feedback is cut between characters") {
   CHECK(has(text, "(cut here)"));
   CHECK(has(text, "Reply with a whole candidate"));
   CHECK(has(feedback_text(evaluation({v}), nullptr, {1, 2, 100000}), "and 88 more"));
+}
+
+TEST_CASE("rules that are not met: their sentences, and no others") {
+  Verdict v = passed(8, 0.5);
+  v.contracts = {{"spills == 0", ContractState::not_met, "24", "gemm", "", "Make the tile smaller."},
+                 {"registers <= 255", ContractState::met, "168", "gemm", "", "Use fewer registers."},
+                 {"speedup >= 0.6", ContractState::not_met, "0.5", "", "", "Overlap loads with wgmma."},
+                 {"tma.loads >= 1", ContractState::not_checked, "", "", "counts: unavailable", "Load by TMA."}};
+  Verdict w = passed(3, 0.7);
+  w.contracts = {{"spills == 0", ContractState::met, "0", "gemm", "", "Make the tile smaller."}};
+  const std::string text = feedback_text(evaluation({v, w}), nullptr);
+  CHECK(has(text, "Rules that are not met:\n- `spills == 0`, and it is 24 in gemm: Make the tile smaller.\n"
+                  "- `speedup >= 0.6`, and it is 0.5: Overlap loads with wgmma.\n"));
+  CHECK(text.find("Use fewer registers") == std::string::npos);
+  CHECK(text.find("Load by TMA") == std::string::npos);
+  CHECK(text.find("Rules that") == text.rfind("Rules that"));
+  CHECK(text.find("Rules that") < text.find("## M=3"));
+  // Where nothing was executed the compiled code can still break a rule.
+  Verdict code = verdict(8, std::nullopt);
+  code.contracts = v.contracts;
+  code.contracts.pop_back();
+  CHECK(has(feedback_text(evaluation({code}), nullptr), "Make the tile smaller."));
 }

@@ -42,7 +42,7 @@ bool has(const Ran& ran, const std::string& text) { return ran.output.find(text)
 
 TEST_CASE("cli: help, version, and what is wrong with a call") {
   CHECK(run("--version").output == "ptxbench 0.1.0\n");
-  for (const char* command : {"compile", "evaluate", "doctor"}) {
+  for (const char* command : {"compile", "count", "evaluate", "doctor"}) {
     const Ran help = run(std::string(command) + " --help");
     CHECK(help.code == 0);
     CHECK(has(help, "example:"));
@@ -112,6 +112,24 @@ TEST_CASE("cli: evaluate without a device compiles, and says that nothing was ex
   CHECK(has(ran, "mma_sync"));
 }
 
+TEST_CASE("cli: a pack's rules, as far as the compiled code tells") {
+  const std::string pack =
+      " --workload M=70 --device none --cache-dir '' --pack knowledge_packs/hopper"
+      " --definition examples/data/definitions/gemm/gemm_n7168_k5120.json"
+      " --workloads examples/data/workloads/gemm/gemm_n7168_k5120.jsonl";
+  for (const char* command : {"evaluate", "compile"}) {
+    const Ran ran = run(std::string(command) + " examples/data/candidates/3_slow" + pack);
+    INFO(ran.output);
+    CHECK(ran.code == 0);  // a rule fails nothing
+    CHECK(has(ran, "contract code.wgmma.instructions >= 1: NOT met (0)\n    There is no wgmma in the code"));
+    CHECK(has(ran, "contract spills == 0: met (0 in "));
+    CHECK(has(ran, "contract speedup >= 0.6: not checked (timing: "));
+  }
+  const Ran fast = run("compile examples/data/candidates/4_fast" + pack);
+  CHECK(has(fast, "contract code.wgmma.instructions >= 1: met ("));
+  CHECK(has(fast, "contract wgmma.serialized == 0: met (0)"));
+}
+
 TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {
   const std::string task =
       "evaluate examples/rmsnorm/candidate --definition examples/rmsnorm/definition.json --workloads examples/rmsnorm/workloads.jsonl"
@@ -122,4 +140,35 @@ TEST_CASE("cli: an operation of one's own is judged by one's own kernels") {
   const Ran none = run(task, true);
   CHECK(none.code == 2);
   CHECK(has(none, "another Solution"));
+}
+
+TEST_CASE("cli: count shows shares with bars, operations, lines, and says why where nothing is counted") {
+  const std::string small =
+      " --definition examples/data/definitions/gemm/gemm_small.json --workloads examples/data/workloads/gemm/gemm_small.jsonl"
+      " --pack knowledge_packs/hopper --cache-dir '' --workload M=128 tests/fixtures/kernels/gemm_wgmma_register_a ";
+  const Ran text = run("count --device emulator --opcodes --lines" + small);
+  CHECK(text.code == 0);
+  INFO(text.output);
+  CHECK(has(text, "M=128 N=256 K=1024: PASSED; PTX instructions executed on emulator:h200"));
+  CHECK(has(text, "wgmma  "));
+  CHECK(has(text, "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16"));
+  CHECK(has(text, "kernel.cu:51:7"));
+  CHECK(has(text, "100.00%  \u2588"));  // of the FLOPs, on wgmma
+  CHECK(has(text, "moved by TMA: in 1048576 bytes, out 0 bytes, 1.231 times what the task needs"));
+  CHECK(has(text, "waits for wgmma over wgmma: 1\n"));
+  CHECK(has(text, "architecture: published yes, strict yes"));
+  const Ran machine = run("count --device emulator --json" + small);
+  CHECK(machine.code == 0);
+  const auto document = json::parse(machine.output);
+  REQUIRE(document);
+  const json::Value& verdict = document->root.find("verdicts")->items.at(0);
+  CHECK(verdict.find("counts")->find("state")->text == "measured");
+  CHECK(verdict.find("timing")->find("state")->text == "not_requested");
+
+  const Ran none = run("count --device none" + small);
+  CHECK(none.code == 2);
+  CHECK(has(none, "no device"));
+  CHECK(has(none, "executed or not: "));  // what is in the code all the same
+  const Ran wrong = run("count examples/data/candidates/1_compile_error" + kGemm);
+  CHECK(wrong.code == 1);
 }

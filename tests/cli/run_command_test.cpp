@@ -72,6 +72,7 @@ TEST_CASE("four scripted turns without a device, then their replay") {
   CHECK(has(run.err, "turn 4 of 4: judging"));
   CHECK(has(run.out, "gemm_tma.cu:2"));  // the asm statement's line
   CHECK(has(run.out, "Nothing was executed:"));
+  CHECK(has(run.out, "- `code.wgmma.instructions >= 1`, and it is 0: "));  // a rule of the pack
   CHECK(has(run.out, "4 static"));  // wgmma of the fast candidate
   CHECK_FALSE(has(run.out, "PASSED"));
   CHECK(has(run.out, "nothing was executed, so none is known to be right): " + out + "/candidates/turn_4"));

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/count_case.hpp"
 
+#include <map>
+
 using namespace ptxbench;
 using namespace ptxbench::testing;
 
@@ -213,4 +215,21 @@ TEST_CASE("counts: a hang or a fault leaves the verdict, a wrong result does not
   CHECK(beside.status == Status::incorrect_numerical);
   CHECK(beside.integrity == Integrity::violated);
   CHECK(beside.find_finding("red_zone") != nullptr);
+}
+
+TEST_CASE("counts: what waits is marked as varying, what it waits for is not") {
+  const std::vector<CompiledModule> modules = modules_of("pipeline.sm_90a");
+  const std::string symbol = "k_pipeline";
+  Verdict verdict = passed();
+  compose_counts(counted(symbol, all_of(modules[0].cubin, symbol, 4)), modules, {}, verdict);
+  REQUIRE(verdict.counts.state == Availability::measured);
+  std::map<std::string, std::string> labels;
+  for (const OpcodeCount& opcode : verdict.counts.opcodes) labels[opcode.opcode] = opcode.label;
+  CHECK(labels.at("HGMMA") == "counted");
+  CHECK(labels.at("UTMALDG") == "counted");
+  CHECK(labels.at("SYNCS") == "timing_dependent");
+  for (const FamilyCount& family : verdict.counts.families) {
+    if (family.family == "wgmma") CHECK(family.label == "counted");
+    if (family.family == "mbarrier") CHECK(family.label == "timing_dependent");
+  }
 }

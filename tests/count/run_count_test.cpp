@@ -40,6 +40,7 @@ class FakeCounter final : public SassCounter {
     records.push_back({"k_elect", 6, 1u << 20, 0, 0});  // another of that name, not launched
     return refuse_finish;
   }
+  std::vector<std::vector<std::uint8_t>> loaded_code() override { return loaded; }
   void abandon() noexcept override { calls += "abandon "; }
   std::optional<std::uint32_t> cubin_crc(std::span<const std::uint8_t>) override { return std::nullopt; }
   std::string method() const override { return "fake"; }
@@ -49,6 +50,7 @@ class FakeCounter final : public SassCounter {
   bool on = false;
   std::uint64_t launches = 0;
   std::uint32_t instructions = 0;
+  std::vector<std::vector<std::uint8_t>> loaded;
   MaybeUnavailable refuse_prepare, refuse_start, refuse_finish;
 };
 
@@ -213,7 +215,41 @@ TEST_CASE("counting: where the counter refuses, the candidate does not run") {
   CHECK(start.evidence->unavailable);
 }
 
-TEST_CASE("counting: code that the driver assembled has no names") {
+TEST_CASE("counting: code that the driver assembled is what the counter saw loaded") {
+  const std::vector<std::uint8_t> code = cubin_fixture("async.sm_90a");
+  const auto by_driver = [&](const char* ptx) {
+    return count(Does::right, [&](CountJob& job, FakeCounter& counter) {
+      counter.loaded = {{1, 2, 3}, cubin_fixture("wgmma.sm_90a"), code};  // others' code was loaded too
+      job.candidate.modules[0].cubin.clear();
+      job.candidate.modules[0].ptx = ptx;
+    });
+  };
+  const Counted counted = by_driver(".visible .entry k_elect_not(\n) {}\n.visible .entry  k_elect(\n.param .u64 p) {}");
+  REQUIRE(counted.evidence);
+  REQUIRE_FALSE(counted.evidence->unavailable);
+  REQUIRE(counted.evidence->driver_code.size() == 1);
+  CHECK(counted.evidence->driver_code[0].module == 0);
+  CHECK(counted.evidence->driver_code[0].cubin == code);
+  CHECK(counted.evidence->kernels.size() == 1);
+  // Through the worker's channel and into a verdict: instructions have names though the module has no cubin.
+  const auto back = count_evidence_from(to_message(*counted.evidence));
+  REQUIRE(back);
+  REQUIRE(back->driver_code.size() == 1);
+  CHECK(back->driver_code[0].cubin == code);
+  CompiledModule module;
+  module.source = "probe.ptx";
+  Verdict verdict;
+  compose_counts(*back, {module}, {}, verdict);
+  CHECK(verdict.counts.state == Availability::measured);
+  CHECK_FALSE(verdict.counts.opcodes.empty());
+  // No module has a kernel of that name.
+  const Counted none = by_driver(".entry k_elect_not(\n) {}");
+  REQUIRE(none.evidence);
+  REQUIRE(none.evidence->unavailable);
+  CHECK(none.evidence->unavailable->kind == Kind::no_cubin);
+}
+
+TEST_CASE("counting: code that the driver assembled and nobody shows has no names") {
   const Counted counted = count(Does::right, [](CountJob& job, FakeCounter&) {
     job.candidate.modules[0].cubin.clear();
     job.candidate.modules[0].ptx = "//";
@@ -319,6 +355,7 @@ TEST_CASE("count jobs and evidence travel as messages") {
   evidence.unavailable = {Kind::hang, "why"};
   evidence.method = "cupti_sass";
   evidence.kernels = {{1, "k", 0xfffffffe, {{16, ~std::uint64_t{0}, 5}}}};
+  evidence.maps = {{1, "k", 64, 16384}, {0, "l", 128, std::nullopt}};
   evidence.other_functions = {"memset"};
   evidence.trial.emplace();
   evidence.trial->trial = 2;
@@ -335,6 +372,12 @@ TEST_CASE("count jobs and evidence travel as messages") {
   CHECK(came->kernels[0].cubin_crc == 0xfffffffe);
   CHECK(came->kernels[0].records.at(0).pc_offset == 16);
   CHECK(came->kernels[0].records.at(0).warp_executions == ~std::uint64_t{0});
+  REQUIRE(came->maps.size() == 2);
+  CHECK(came->maps[0].module == 1);
+  CHECK(came->maps[0].symbol == "k");
+  CHECK(came->maps[0].offset == 64);
+  CHECK(came->maps[0].box_bytes == 16384u);
+  CHECK(!came->maps[1].box_bytes);
   CHECK(came->other_functions == evidence.other_functions);
   CHECK(came->trial->fault);
   CHECK(came->versions == evidence.versions);

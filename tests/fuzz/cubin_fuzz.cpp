@@ -1,4 +1,4 @@
-// Any bytes as a cubin. Corpus: tests/fixtures/cubins.
+// Any bytes as a cubin. Corpus: tests/fixtures/cubins, and corpus/cubin for a cubin with a line table.
 #include <ptxbench/sass.hpp>
 
 #include <cstddef>
@@ -16,6 +16,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::uint64_t total = 0;
     for (const auto& entry : *entries) total += entry.instructions;
     if (total * 16 != kernel.code_bytes) std::abort();
+    if (const auto varying = sass::varying_instructions(file, *cubin, kernel))
+      for (const std::uint32_t pc : *varying)
+        if (pc % 16 != 0 || pc >= kernel.code_bytes) std::abort();
+    if (const auto mmas = sass::tcgen05_mmas(file, *cubin, kernel))
+      for (const auto& mma : *mmas)
+        if (mma.pc_offset >= kernel.code_bytes || (mma.shape && mma.shape->n > 256)) std::abort();
+    if (const auto copies = sass::bulk_accesses(file, *cubin, kernel))
+      for (const auto& copy : *copies)
+        if (copy.parameter && *copy.parameter >= kernel.parameters.size()) std::abort();
+    if (const auto lines = sass::source_lines(file, kernel)) {
+      for (const auto& line : *lines)
+        if (line.places.empty()) std::abort();
+      sass::line_at(*lines, 16);
+    }
   }
   for (const auto& global : cubin->globals)
     if (global.initialised && (global.image_offset > size || global.bytes > size - global.image_offset))

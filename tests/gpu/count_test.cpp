@@ -140,3 +140,45 @@ TEST_CASE("gpu: a wrong result in the counted run fails, a fault there does not"
   const CountEvidence good = bench.count(probe_job(bench.cubin, "k_elect", 2, 64, 1, 64), callbacks);
   CHECK_FALSE(good.unavailable);
 }
+
+TEST_CASE("gpu: PTX that the driver assembled is counted by the code that CUPTI shows") {
+  Bench bench;
+  if (!bench.open()) return;
+  CountJob job = probe_job({}, "k_elect", 2, 64, 3, 64);
+  job.candidate.solution.sources[1].path = "probe.ptx";
+  CompiledModule& module = job.candidate.modules[0];
+  module.source = "probe.ptx";
+  module.ptx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k_elect(.param .u64 p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<2>;
+  .reg .f32 %f<2>;
+  ld.param.u64 %rd1, [p];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd2, %rd2, %rd3;
+  ld.volatile.global.f32 %f1, [%rd2];
+  fma.rn.f32 %f1, %f1, %f1, %f1;
+  st.global.f32 [%rd2], %f1;
+  ret;
+}
+)";
+  AnyOutput any;
+  LocalCallbacks accept(nullptr, &any, &any);
+  const CountEvidence evidence = bench.count(job, accept);
+  if (evidence.unavailable) FAIL(evidence.unavailable->reason);
+  REQUIRE(evidence.driver_code.size() == 1);
+  Verdict verdict = passed();
+  compose_counts(evidence, job.candidate.modules, {}, verdict);
+  INFO(verdict.counts.reason);
+  REQUIRE(verdict.counts.state == Availability::measured);
+  const auto counted = by_opcode(verdict);
+  REQUIRE(counted.count("FFMA") == 1);
+  CHECK(counted.at("FFMA").first == 3 * 2 * 2);
+  CHECK(counted.at("FFMA").second == 3 * 2 * 64);
+  CHECK(counted.at("LDG").first == 3 * 2 * 2);
+}

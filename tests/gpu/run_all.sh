@@ -26,7 +26,7 @@ if [ "$what" != measure ]; then
   timeout 400 "$build/tests/soak" "$build/bin/ptxbench-worker" >"$out/soak.txt" 2>&1 || failed=1
   cat "$out/soak.txt" | tee -a "$log"
   if command -v ncu >/dev/null; then
-    bash tests/gpu/ncu_compare.sh "$build" 2>&1 | tee -a "$log" || failed=1
+    python3 tests/gpu/ncu_compare.py "$build" 2>&1 | tee -a "$log" || failed=1
   fi
 fi
 

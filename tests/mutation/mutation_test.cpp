@@ -12,7 +12,15 @@ using namespace ptxbench::testing;
 
 namespace {
 
-constexpr std::size_t kParts = 4, kSample = 960;  // mutants of all parts: about a minute of one core
+constexpr std::size_t kParts = 4;
+// Mutants of all parts: about a minute of one core. The sanitizers look at the emulator, not at the bar: fewer mutants, of each
+// kind all the same, do for them, and no known misses beyond those.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+constexpr std::size_t kSample = kSanitized ? 240 : 960;
 
 std::uint64_t seed() {
   const char* chosen = std::getenv("PTXBENCH_MUTATION_SEED");
@@ -56,7 +64,7 @@ void check_part(std::size_t part) {
       drawn(subjects, seed() + part, kSample / kParts);
   const std::size_t drawn_at_random = sample.size();
   std::map<const KnownMiss*, std::size_t> still_missed;
-  for (std::size_t s = 0; s < subjects.size(); ++s)
+  for (std::size_t s = 0; s < subjects.size() && !kSanitized; ++s)
     for (const Mutant& m : subjects[s]->mutants())
       if (const KnownMiss* k = find_known(known, subjects[s]->name(), m)) {
         still_missed.emplace(k, 0);
@@ -75,6 +83,7 @@ void check_part(std::size_t part) {
     INFO("seed " << seed() << ": " << subject.name() << ", PTX line " << m->line << ", " << m->what << ": "
                  << outcome_name(j.outcome) << "\n"
                  << j.finding);
+    if (k != nullptr && kSanitized) continue;
     if (k != nullptr)
       still_missed[k] += missed ? 1 : 0;
     else

@@ -41,6 +41,10 @@ std::string changed(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+std::string with_contracts(const std::string& list) {
+  return changed("\"include\": \"include\"", "\"include\": \"include\", \"contracts\": " + list);
+}
+
 void fill(const Folder& folder, const std::string& manifest = kManifest) {
   folder.write("pack.json", manifest);
   folder.write("d.md", "about d\n");
@@ -72,6 +76,7 @@ TEST_CASE("the Hopper pack loads, and its prompt holds everything a model needs"
   CHECK(p.hash().size() == 64);
   REQUIRE(p.headers().size() == 3);
   CHECK(p.headers()[0].path == "ptx/barrier.cuh");
+  CHECK(p.contracts().size() >= 6);
   CHECK(p.find_device("h100"));
   CHECK(p.find_device("NVIDIA H200") == p.find_device("h200"));
   CHECK(p.find_device("NVIDIA H100 PCIe") == nullptr);  // other numbers than the SXM card's
@@ -84,7 +89,8 @@ TEST_CASE("the Hopper pack loads, and its prompt holds everything a model needs"
   const std::string text = p.prompt(**gemm, *workloads, "NVIDIA H200");
   for (const char* part :
        {"gemm_n7168_k5120", "`A` [M, K] bfloat16", "M = 2379", "| SMs | 132 |", "4.8 | TB/s", "\"steps\"",
-        "#include <ptx/wgmma.cuh>", "launch.json", "wgmma_descriptor", "setmaxnreg"}) {
+        "#include <ptx/wgmma.cuh>", "launch.json", "wgmma_descriptor", "setmaxnreg", "- `spills == 0`\n",
+        "- `families.wgmma.flops_share >= 0.9`\n"}) {
     INFO(part);
     CHECK(text.find(part) != std::string::npos);
   }
@@ -137,6 +143,18 @@ TEST_CASE("a pack that is not whole is refused with its place") {
       {changed("\"source\": \"its page\"", "\"source\": \"\""), "", "/devices/d/numbers/0/source"},
       {changed(", \"source\": \"its page\"", ""), "source", "/devices/d/numbers/0"},
       {changed("\"architectures\": [\"sm_90a\"]", "\"architectures\": []"), "at least 1", "/architectures"},
+      {with_contracts("{}"), "", "/contracts"},
+      {with_contracts("[\"spills == 0\"]"), "", "/contracts/0"},
+      {with_contracts(R"([{"rule": "spills == 0"}])"), "sentence", "/contracts/0"},
+      {with_contracts(R"([{"rule": "spills == 0", "sentence": ""}])"), "", "/contracts/0/sentence"},
+      {with_contracts(R"([{"rule": "spills == 0", "sentence": ")" + std::string(1001, 's') + R"("}])"), "1000 bytes",
+       "/contracts/0/sentence"},
+      {with_contracts(R"([{"rule": "spills == 0", "sentence": "s", "op_type": "gemm"}])"), "op_types",
+       "/contracts/0/op_type"},
+      {with_contracts(R"([{"rule": "spills == 0", "sentence": "s", "op_types": []}])"), "no operation",
+       "/contracts/0/op_types"},
+      {with_contracts(R"([{"rule": "spills == 0", "sentence": "s"}, {"rule": "spils == 0", "sentence": "s"}])"),
+       "did you mean \"spills\"", "/contracts/1/rule"},
   };
   for (const Row& row : rows) {
     Folder folder;
@@ -165,4 +183,48 @@ TEST_CASE("a pack that is not whole is refused with its place") {
     CHECK(KnowledgePack::load(folder.path.string()).error().rule == "pack_path");
   }
   CHECK(KnowledgePack::load("/nonexistent").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("a pack's contracts: loaded in their order, and told to a model of their operation") {
+  Folder folder;
+  fill(folder, with_contracts(R"([
+    {"rule": "spills == 0", "sentence": "Spill nothing."},
+    {"rule": "tma.loads >= 1", "op_types": ["gemm"], "sentence": "Load by TMA."},
+    {"rule": "speedup >= 0.6", "op_types": ["gemm", "scale"], "sentence": "Be faster."}])"));
+  const auto pack = KnowledgePack::load(folder.path.string());
+  INFO((pack ? std::string() : pack.error().to_string()));
+  REQUIRE(pack);
+  const std::vector<Contract>& contracts = (*pack)->contracts();
+  REQUIRE(contracts.size() == 3);
+  CHECK(contracts[0].rule() == "spills == 0");
+  CHECK(contracts[0].sentence() == "Spill nothing.");
+  CHECK(contracts[0].op_types().empty());
+  CHECK(contracts[2].op_types() == std::vector<std::string>{"gemm", "scale"});
+  const std::string text = (*pack)->prompt(*definition(), {}, "NVIDIA D");
+  CHECK(text.find("# Rules") != std::string::npos);
+  CHECK(text.find("- `spills == 0`\n- `speedup >= 0.6`\n") != std::string::npos);
+  CHECK(text.find("tma.loads") == std::string::npos);  // another operation's
+
+  SECTION("an error points into the file and the rule") {
+    fill(folder, with_contracts(R"([{"rule": "spills = 0", "sentence": "s"}])"));
+    const auto wrong = KnowledgePack::load(folder.path.string());
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().where.file == (folder.path / "pack.json").string());
+    CHECK(wrong.error().where.pointer == "/contracts/0/rule");
+    CHECK(wrong.error().where.column == 8);
+    CHECK(wrong.error().rule == "contract");
+    CHECK(wrong.error().to_string().find("pack.json:/contracts/0/rule: column 8: \"=\" is no operator") != std::string::npos);
+  }
+  SECTION("a pack without any has no such part in its prompt") {
+    fill(folder);
+    const auto none = KnowledgePack::load(folder.path.string()).value();
+    CHECK(none->contracts().empty());
+    CHECK(none->prompt(*definition(), {}, "NVIDIA D").find("# Rules") == std::string::npos);
+  }
+  SECTION("too many") {
+    std::string list = "[";
+    for (int i = 0; i < 65; ++i) list += std::string(i == 0 ? "" : ", ") + R"({"rule": "spills == 0", "sentence": "s"})";
+    fill(folder, with_contracts(list + "]"));
+    CHECK(KnowledgePack::load(folder.path.string()).error().message.find("more than 64") != std::string::npos);
+  }
 }

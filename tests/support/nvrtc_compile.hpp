@@ -22,8 +22,8 @@ inline Result<CompiledText> nvrtc_compile(const std::string& source, const std::
   if (nvrtc->nvrtcCreateProgram(&program, source.c_str(), "test.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS)
     return make_error(ErrorCode::toolkit, "nvrtcCreateProgram");
   const std::string target = "--gpu-architecture=" + arch;
-  const char* options[] = {target.c_str(), "--std=c++17"};
-  const nvrtcResult result = nvrtc->nvrtcCompileProgram(program, 2, options);
+  const char* options[] = {target.c_str(), "--std=c++17", "-lineinfo"};
+  const nvrtcResult result = nvrtc->nvrtcCompileProgram(program, 3, options);
   CompiledText compiled;
   std::size_t size = 0;
   if (result == NVRTC_SUCCESS) {

@@ -83,6 +83,8 @@ inline Verdict filled_verdict() {
   v.counts.tma_load_bytes = 1 << 20;
   v.counts.tma_store_bytes = 0;
   v.counts.bulk_copy_bytes = 16;
+  v.counts.bytes = {"a map", "a size", 1 << 30, 1.5, "t", 4096, "s"};
+  v.counts.waits_per_mma = 0.25;
   v.counts.flops.kernels = {{"gemm", 1'000'000'007, 0, 5, 6, 7, 0.25}, {"reduce", std::nullopt, std::nullopt, 1, 2, 3, {}}};
   v.counts.flops.total = {"", std::nullopt, 0, 6, 8, 10, std::nullopt};
   v.counts.flops.arch_flops_share_reason = "a descriptor";
@@ -93,6 +95,9 @@ inline Verdict filled_verdict() {
   v.emulation = {Availability::measured, "r", "ptxas", {"mul.f32: may be fused"}, {"eager", "random:17"}, 4711};
   v.findings = {{"red_zone", Severity::error, "wrote beside C", R"({"offset": 4096, "bytes": [0, 255]})"},
                 {"wgmma_serialized", Severity::note, "n", ""}};
+  v.contracts = {{"spills == 0", ContractState::not_met, "12", "gemm", "", "No registers must be spilled."},
+                 {"speedup >= 0.6", ContractState::not_checked, "", "", "timing: inconclusive", "Be faster."},
+                 {"status != TIMEOUT", ContractState::met, "INCORRECT_NUMERICAL", "", "", "Come to an end."}};
   v.resolved_plan = R"({"steps":[{"grid":[1,1,1]}]})";
   v.output_log = "line\n";
   v.provenance.ptxbench_version = "0.1.0";

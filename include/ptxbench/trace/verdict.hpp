@@ -17,7 +17,7 @@
 namespace ptxbench {
 
 /// Version of the JSON form of Verdict and Evaluation.
-inline constexpr int kVerdictSchemaVersion = 4;
+inline constexpr int kVerdictSchemaVersion = 5;
 
 /// FlashInfer-Trace's words. Spelled in upper case in JSON ("PASSED").
 enum class Status : std::int32_t {
@@ -30,12 +30,15 @@ enum class Integrity : std::uint8_t { clean, violated };
 /// State of a block of numbers. `reason` beside it says why they are missing.
 enum class Availability : std::uint8_t { measured, not_requested, unavailable, inconclusive };
 enum class Severity : std::uint8_t { note, warning, error };
+/// `not_checked`: the verdict lacks the value that the rule is about; this is never taken for met.
+enum class ContractState : std::uint8_t { met, not_met, not_checked };
 
 std::string_view status_name(Status status) noexcept;          ///< "PASSED", ...
 std::optional<Status> status_from_name(std::string_view name) noexcept;
 std::string_view outcome_name(Outcome outcome) noexcept;       ///< "judged", "not_applicable", ...
 std::string_view availability_name(Availability a) noexcept;   ///< "measured", ...
 std::string_view severity_name(Severity severity) noexcept;    ///< "note", "warning", "error"
+std::string_view contract_state_name(ContractState state) noexcept;  ///< "met", "not_met", "not_checked"
 
 /// One message of a compiler, mapped to a place.
 struct Diagnostic {
@@ -55,6 +58,16 @@ struct Finding {
   Severity severity = Severity::warning;
   std::string message;
   std::string evidence;  ///< JSON object as text; may be empty
+};
+
+/// What became of one of a pack's rules (ptxbench/pack/contract.hpp).
+struct ContractResult {
+  std::string rule;      ///< as the pack writes it, "spills == 0"
+  ContractState state = ContractState::not_checked;
+  std::string value;     ///< what the verdict has, as text: "24", "0.97", "TIMEOUT"; empty where not checked
+  std::string kernel;    ///< which kernel's value decided; empty where it is of no single one
+  std::string reason;    ///< why it was not checked; else empty
+  std::string sentence;  ///< what a model reads where it is not met
 };
 
 /// Resources of one compiled kernel, as the cubin and ptxas state them.
@@ -163,8 +176,8 @@ struct TimingBlock {
   std::vector<std::uint64_t> baseline_samples_ns;  ///< baseline, by pair
 };
 
-/// What a count is worth: "counted" by the hardware; of the emulator "exact" executions of PTX instructions,
-/// "timing_dependent" where some lie in a loop that waits, "ptx_only" where the machine code has no instruction of its own.
+/// What a count is worth: "counted" by the hardware and the same in every run; of the emulator "exact" executions of PTX
+/// instructions; "timing_dependent" where some run a different number of times each run, in loops that wait for instance; "ptx_only" where the machine code has no instruction of its own.
 struct FamilyCount {
   std::string kernel;
   std::string family;
@@ -180,7 +193,7 @@ struct OpcodeCount {
   std::uint64_t thread_instructions = 0;
   std::string label = "counted";
 };
-/// Of one line of the candidate's source; only the emulator tells.
+/// Of one line of the candidate's source. On a GPU each instruction counts for one line, as the compiler's table has it.
 struct LineCount {
   std::string kernel;
   std::string source;                     ///< "gemm.cu:120", with where it was inlined; "ptx:77" where only that is known
@@ -213,14 +226,27 @@ struct ArchitectureVerdict {
   std::string reason;             ///< what decided, or what is not known
 };
 
+/// What of the bytes moved follows from the counts; a member that is missing has its reason beside it.
+struct BytesBlock {
+  std::string tma_reason;                  ///< why tma_load_bytes or tma_store_bytes is missing; else empty
+  std::string bulk_copy_reason;            ///< why bulk_copy_bytes is
+  std::optional<std::uint64_t> task;       ///< of the workload: each input read once, each output written once
+  std::optional<double> tma_ratio;         ///< (tma_load_bytes + tma_store_bytes) / task
+  std::string tma_ratio_reason;
+  std::optional<std::uint64_t> spill;      ///< loads and stores of local memory, of kernels that spill registers
+  std::string spill_reason;
+};
+
 struct CountsBlock {
   Availability state = Availability::not_requested;
   std::string reason;
   std::string method;                     ///< "cupti_sass", "emulator"
   std::vector<FamilyCount> families;
   std::vector<OpcodeCount> opcodes;
-  std::vector<LineCount> lines;           ///< emulator only
-  std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< emulator only
+  std::vector<LineCount> lines;           ///< none where the code has no table of lines
+  std::optional<std::uint64_t> tma_load_bytes, tma_store_bytes, bulk_copy_bytes;  ///< none: not known
+  BytesBlock bytes;
+  std::optional<double> waits_per_mma;    ///< waits for wgmma groups, over wgmma; none where no wgmma was executed
   FlopsBlock flops;
   ArchitectureVerdict architecture;
 };
@@ -264,6 +290,7 @@ struct Verdict {
   CountsBlock counts;
   EmulationBlock emulation;
   std::vector<Finding> findings;
+  std::vector<ContractResult> contracts;  ///< of EvaluateOptions::contracts, those that apply to the operation
   std::string resolved_plan;              ///< JSON: what grid, args, workspaces and maps resolved to; may be empty
   std::string output_log;                 ///< what the candidate printed (printf, assert), cut to 64 KiB
   Provenance provenance;

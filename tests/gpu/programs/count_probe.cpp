@@ -1,88 +1,232 @@
-// count_probe launch|count CUBIN KERNEL GRID BLOCK: launches a kernel of a cubin that takes one pointer (to 1
-// MiB of zeros), once; or counts such a launch and prints "OPCODE WARPS THREADS" for each opcode, modifiers
-// left out.
+// One run under a profiler, or counted by the library: what tests/gpu/ncu_compare.py holds against Nsight Compute.
+//   count_probe launch|count cubin FILE KERNEL GRID BLOCK                   a kernel that takes one pointer (to 1 MiB of zeros)
+//   count_probe launch|count candidate FOLDER DEFINITION AXIS=VALUE...      one run of a candidate's plan
+//   count_probe launch|count library DEFINITION AXIS=VALUE...               one run of the library's kernel for it
+// `launch` makes the run between cuProfilerStart and cuProfilerStop. `count` prints "OPCODE WARPS THREADS" for each opcode,
+// modifiers left out, summed over the kernels, and "varies" behind those that the library says differ from run to run.
+#include "core/cuda_libs.hpp"
+#include "count/sass_counter.hpp"
 #include "support/count_case.hpp"
+#include "verify/session.hpp"
 
+#include <ptxbench/bench.hpp>
 #include <ptxbench/compile.hpp>
+#include <ptxbench/evaluate.hpp>
+#include <ptxbench/pack.hpp>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 using namespace ptxbench;
 
 namespace {
 
 constexpr std::uint64_t kBytes = 1 << 20;
+constexpr std::uint64_t kDeadline = 60'000'000'000;
 
-int fail(const std::string& why) {
-  std::fprintf(stderr, "count_probe: %s\n", why.c_str());
-  return 1;
+struct Sum {
+  std::uint64_t warps = 0, threads = 0;
+  bool varies = false;
+};
+using Sums = std::map<std::string, Sum>;
+
+void add(Sums& sums, const std::string& opcode, const Sum& more) {
+  Sum& sum = sums[opcode.substr(0, opcode.find('.'))];
+  sum.warps += more.warps;
+  sum.threads += more.threads;
+  sum.varies = sum.varies || more.varies;
 }
 
-int launch(Device& device, const std::vector<std::uint8_t>& cubin, const std::string& kernel, int grid,
-           int block) {
-  ModuleImage image;
-  image.source = "probe.cubin";
-  image.cubin = cubin;
-  const auto module = device.load(image);
-  if (!module) return fail(module.error().to_string());
-  const auto buffer = device.allocate(kBytes);
-  if (!buffer) return fail(buffer.error().to_string());
-  if (const auto filled = device.fill(buffer->address, 0, 4, kBytes / 4); !filled)
-    return fail(filled.error().to_string());
-  std::vector<std::uint8_t> parameters(8);
-  std::memcpy(parameters.data(), &buffer->address, 8);
-  DeviceLaunch l;
-  l.module = *module;
-  l.symbol = kernel;
-  l.grid = {static_cast<std::uint32_t>(grid), 1, 1};
-  l.block = {static_cast<std::uint32_t>(block), 1, 1};
-  l.parameters = parameters;
-  const auto outcome = device.launch(l);
-  if (!outcome) return fail(outcome.error().to_string());
-  if (*outcome) return fail((*outcome)->message);
-  const auto done = device.synchronize(60'000'000'000);
-  if (!done) return fail(done.error().to_string());
-  return *done ? fail((*done)->message) : 0;
+// Lets a profiler that waits for it see what is between start and finish.
+class ProfilerRange final : public SassCounter {
+ public:
+  MaybeUnavailable prepare(Device&) override { return std::nullopt; }
+  MaybeUnavailable start() override { return call("cuProfilerStart"); }
+  MaybeUnavailable finish(std::vector<SassRecord>&) override {
+    call("cuProfilerStop");
+    return CountUnavailable{CountUnavailable::Kind::other_profiler, "launched only"};
+  }
+  void abandon() noexcept override {}
+  std::optional<std::uint32_t> cubin_crc(std::span<const std::uint8_t>) override { return std::nullopt; }
+  std::string method() const override { return "profiler"; }
+  std::vector<std::pair<std::string, std::string>> versions() const override { return {}; }
+
+ private:
+  MaybeUnavailable call(const char* name) {
+    const auto driver = CudaDriver::open();
+    auto* function = driver ? reinterpret_cast<CUresult (*)()>((*driver)->library.symbol(name)) : nullptr;
+    if (function == nullptr || function() != CUDA_SUCCESS)
+      return CountUnavailable{CountUnavailable::Kind::driver, std::string(name) + " failed"};
+    return std::nullopt;
+  }
+};
+
+// Compiled once for many runs, which takes ten seconds, where COUNT_PROBE_JUDGE names a file to keep it in.
+Result<std::vector<std::uint8_t>> judge_cubin(const std::string& arch) {
+  const char* kept = std::getenv("COUNT_PROBE_JUDGE");
+  if (kept != nullptr && std::filesystem::exists(kept)) return read_bytes(kept);
+  PTXBENCH_TRY_ASSIGN(const Compiled judge, compile_in_process(judge_compile_request(arch)));
+  if (!judge.ok) return make_error(ErrorCode::internal, judge.log);
+  const std::vector<std::uint8_t>& cubin = judge.modules.at(0).cubin;
+  if (kept != nullptr)
+    std::ofstream(kept, std::ios::binary).write(reinterpret_cast<const char*>(cubin.data()), static_cast<std::streamsize>(cubin.size()));
+  return cubin;
 }
 
-int count(Device& device, std::vector<std::uint8_t> cubin, const std::string& kernel, int grid, int block) {
-  const auto judge = compile_in_process(judge_compile_request(device.info().arch));
-  if (!judge) return fail(judge.error().to_string());
-  if (!judge->ok) return fail(judge->log);
-  CountJob job = testing::probe_job(std::move(cubin), kernel, grid, block, 1, kBytes / 4);
-  job.judge_cubin = judge->modules.at(0).cubin;
+Result<Sums> run_job(Device& device, CountJob job, bool count) {
+  PTXBENCH_TRY_ASSIGN(job.judge_cubin, judge_cubin(device.info().arch));
   testing::AnyOutput any;
   LocalCallbacks callbacks(nullptr, &any, &any);
-  const auto evidence = run_count(device, job, callbacks);
-  if (!evidence) return fail(evidence.error().to_string());
-  Verdict verdict;
-  compose_counts(*evidence, job.candidate.modules, {}, verdict);
-  if (verdict.counts.state != Availability::measured) return fail(verdict.counts.reason);
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sums;
-  for (const OpcodeCount& opcode : verdict.counts.opcodes) {
-    auto& sum = sums[opcode.opcode.substr(0, opcode.opcode.find('.'))];
-    sum.first += opcode.warp_instructions;
-    sum.second += opcode.thread_instructions;
+  if (!count) {
+    ProfilerRange range;
+    PTXBENCH_TRY_ASSIGN(const CountEvidence evidence, run_count_with(device, job, callbacks, range));
+    if (!evidence.unavailable || evidence.unavailable->reason != "launched only")
+      return make_error(ErrorCode::internal, evidence.unavailable ? evidence.unavailable->reason : "not launched");
+    return Sums();
   }
-  for (const auto& [opcode, sum] : sums)
-    std::printf("%s %llu %llu\n", opcode.c_str(), static_cast<unsigned long long>(sum.first),
-                static_cast<unsigned long long>(sum.second));
-  return 0;
+  PTXBENCH_TRY_ASSIGN(const CountEvidence evidence, run_count(device, job, callbacks));
+  Verdict verdict;
+  compose_counts(evidence, job.candidate.modules, {}, verdict);
+  if (verdict.counts.state != Availability::measured) return make_error(ErrorCode::internal, verdict.counts.reason);
+  Sums sums;
+  for (const OpcodeCount& opcode : verdict.counts.opcodes)
+    add(sums, opcode.opcode, {opcode.warp_instructions, opcode.thread_instructions, opcode.label == "timing_dependent"});
+  return sums;
+}
+
+// The records of whatever was launched, named by the code that CUPTI showed when it was loaded.
+Result<Sums> name_records(const std::vector<SassRecord>& records, const std::vector<std::vector<std::uint8_t>>& code) {
+  Sums sums;
+  struct Loaded {
+    const std::vector<std::uint8_t>* file;
+    sass::Cubin cubin;
+    sass::Kernel kernel;
+    std::optional<std::vector<std::uint32_t>> varying;
+  };
+  std::map<std::string, Loaded> kernels;
+  for (const std::vector<std::uint8_t>& file : code) {
+    const auto cubin = sass::read_cubin(file);
+    if (!cubin) continue;
+    for (const sass::Kernel& kernel : cubin->kernels) {
+      kernels[kernel.symbol] = {&file, *cubin, kernel, {}};
+    }
+  }
+  for (const SassRecord& record : records) {
+    if (record.warps == 0) continue;
+    const auto kernel = kernels.find(record.function);
+    if (kernel == kernels.end()) return make_error(ErrorCode::not_found, "no loaded code has a kernel " + record.function);
+    Loaded& loaded = kernel->second;
+    if (record.pc_offset + 16 > loaded.kernel.code_bytes) return make_error(ErrorCode::internal, "a record beyond the code");
+    if (!loaded.varying) {
+      PTXBENCH_TRY_ASSIGN(loaded.varying, sass::varying_instructions(*loaded.file, loaded.cubin, loaded.kernel));
+    }
+    const bool varies = std::binary_search(loaded.varying->begin(), loaded.varying->end(), record.pc_offset);
+    const sass::Word word = testing::word_at(*loaded.file, loaded.kernel.code_offset + record.pc_offset);
+    add(sums, sass::decode(loaded.cubin.sm, word).mnemonic, {record.warps, record.threads, varies});
+  }
+  return sums;
+}
+
+Result<Sums> run_library(Device& device, const Workload& workload, bool count) {
+  const std::unique_ptr<SassCounter> counter =
+      count ? make_cupti_counter({}) : std::unique_ptr<SassCounter>(std::make_unique<ProfilerRange>());
+  const auto check = [](MaybeUnavailable why) -> Result<void> {
+    if (why) return make_error(ErrorCode::internal, why->reason);
+    return {};
+  };
+  PTXBENCH_TRY(check(counter->prepare(device)));
+  PTXBENCH_TRY_ASSIGN(const std::unique_ptr<LibraryBaseline> library, find_library_baseline(workload));
+  PTXBENCH_TRY_ASSIGN(const TensorLayouts layouts, tensor_layouts(workload));
+  PTXBENCH_TRY_ASSIGN(TensorBuffers buffers, TensorBuffers::allocate(device, layouts, 1, true));
+  PTXBENCH_TRY(library->prepare(device, workload, buffers.plan_buffers()));
+  PTXBENCH_TRY_ASSIGN(const DeviceOutcome idle, device.synchronize(kDeadline));
+  PTXBENCH_TRY(check(counter->start()));
+  PTXBENCH_TRY(library->enqueue(buffers.plan_buffers()));
+  PTXBENCH_TRY_ASSIGN(const DeviceOutcome outcome, device.synchronize(kDeadline));
+  if (idle || outcome) return make_error(ErrorCode::driver, (idle ? *idle : *outcome).message);
+  std::fprintf(stderr, "%s\n", library->description().c_str());
+  std::vector<SassRecord> records;
+  const MaybeUnavailable why = counter->finish(records);
+  if (!count) return Sums();
+  PTXBENCH_TRY(check(why));
+  return name_records(records, counter->loaded_code());
+}
+
+Result<Workload> workload_of(const std::string& definition, std::span<char*> axes) {
+  Workload w;
+  PTXBENCH_TRY_ASSIGN(w.definition, load_definition(definition));
+  w.uuid = "probe";
+  for (const std::string_view axis : axes) {
+    const std::size_t equals = axis.find('=');
+    std::int64_t value = 0;
+    if (equals != axis.npos) std::from_chars(axis.data() + equals + 1, axis.data() + axis.size(), value);
+    w.axes.push_back({std::string(axis.substr(0, equals)), value});
+  }
+  return make_workload(std::move(w));
+}
+
+Result<Sums> run_candidate(Device& device, const std::string& folder, Workload workload, bool count) {
+  ContextOptions options;
+  options.device = "none";
+  options.worker_path = PTXBENCH_BINARY_DIR "/bin/ptxbench-worker";
+  PTXBENCH_TRY_ASSIGN(const std::shared_ptr<Context> context, Context::create(options));
+  PTXBENCH_TRY_ASSIGN(const auto pack, KnowledgePack::load(PTXBENCH_SOURCE_DIR "/knowledge_packs/hopper"));
+  EvaluateOptions evaluate;
+  evaluate.arch = device.info().arch;
+  evaluate.headers = pack->headers();
+  PTXBENCH_TRY_ASSIGN(const Solution solution, load_solution(folder, *workload.definition));
+  PTXBENCH_TRY_ASSIGN(CompiledCandidate compiled, compile_candidate(*context, solution, workload, evaluate));
+  if (!compiled.compiled.ok) return make_error(ErrorCode::internal, compiled.compiled.log);
+  CountJob job;
+  job.workload = std::move(workload);
+  job.candidate.solution = solution;
+  job.candidate.modules = std::move(compiled.compiled.modules);
+  job.seed = 42;
+  job.reference.kind = ReferenceKind::callback;
+  job.comparator.kind = ComparatorKind::callback;
+  return run_job(device, std::move(job), count);
+}
+
+Result<Sums> run(std::span<char*> words) {
+  const bool count = std::string_view(words[0]) == "count";
+  const std::string_view what = words[1];
+  const Error usage = make_error(ErrorCode::invalid_argument, "see the head of count_probe.cpp for its forms");
+  if (!count && std::string_view(words[0]) != "launch") return usage;
+  PTXBENCH_TRY_ASSIGN(const std::unique_ptr<Device> device, open_cuda_device("auto"));
+  if (what == "cubin" && words.size() == 6) {
+    std::vector<std::uint8_t> cubin = read_bytes(words[2]);
+    const int grid = std::atoi(words[4]), block = std::atoi(words[5]);
+    if (cubin.empty() || grid < 1 || block < 1) return usage;
+    return run_job(*device, testing::probe_job(std::move(cubin), words[3], grid, block, 1, kBytes / 4), count);
+  }
+  if (what == "candidate" && words.size() >= 4) {
+    PTXBENCH_TRY_ASSIGN(Workload workload, workload_of(words[3], words.subspan(4)));
+    return run_candidate(*device, words[2], std::move(workload), count);
+  }
+  if (what == "library" && words.size() >= 3) {
+    PTXBENCH_TRY_ASSIGN(const Workload workload, workload_of(words[2], words.subspan(3)));
+    return run_library(*device, workload, count);
+  }
+  return usage;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (argc != 6 || (what != "launch" && what != "count"))
-    return fail("usage: count_probe launch|count CUBIN KERNEL GRID BLOCK");
-  std::vector<std::uint8_t> cubin = read_bytes(argv[2]);
-  if (cubin.empty()) return fail(std::string("cannot read ") + argv[2]);
-  const int grid = std::atoi(argv[4]), block = std::atoi(argv[5]);
-  if (grid < 1 || block < 1) return fail("GRID and BLOCK are numbers above 0");
-  auto device = open_cuda_device("auto");
-  if (!device) return fail(device.error().to_string());
-  return what == "launch" ? launch(**device, cubin, argv[3], grid, block)
-                          : count(**device, std::move(cubin), argv[3], grid, block);
+  if (argc < 3) {
+    std::fprintf(stderr, "count_probe: see the head of count_probe.cpp for its forms\n");
+    return 2;
+  }
+  const Result<Sums> sums = run({argv + 1, static_cast<std::size_t>(argc - 1)});
+  if (!sums) {
+    std::fprintf(stderr, "count_probe: %s\n", sums.error().to_string().c_str());
+    return 1;
+  }
+  for (const auto& [opcode, sum] : *sums)
+    std::printf("%s %llu %llu%s\n", opcode.c_str(), static_cast<unsigned long long>(sum.warps),
+                static_cast<unsigned long long>(sum.threads), sum.varies ? " varies" : "");
+  return 0;
 }
