@@ -58,14 +58,14 @@ class Workers {
                                     const TimeHooks& hooks, const CancelToken& cancel) = 0;
 
   /// Runs a count job on an opened device, in a count worker of its own: a fresh process, for which a spare one
-  /// stands by that holds nothing of a GPU. Runs beside a verification, unless one of the two asks to be alone, and never
+  /// stands by that has its context and is idle. Runs beside a verification, unless one of the two asks to be alone, and never
   /// beside a timing. A worker that dies or hangs
   /// makes the counts unavailable, and is no Error. @p callbacks are called on this thread. On an emulator it is
   /// ErrorCode::unsupported: VerifyEvidence::emulator has the counts. So is `time`.
   virtual Result<CountEvidence> count(const std::string& device_id, const CountJob& job, HostCallbacks& callbacks,
                                       const CancelToken& cancel) = 0;
-  /// Starts the spare count worker for an opened device if there is none, and does not wait for it. It opens its libraries by
-  /// itself; a timing waits for that.
+  /// Starts the spare count worker for an opened device if there is none, and does not wait for it. It opens its libraries and
+  /// the device by itself; a timing waits for that.
   virtual void prepare_count(const std::string& device_id) = 0;
 
   /// Where the worker is, and whether its protocol and build match. Starts one.

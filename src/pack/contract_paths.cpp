@@ -236,19 +236,36 @@ ContractValue bulk_copy_bytes(const Verdict& v, std::string_view) {
   return bytes(v, &CountsBlock::bulk_copy_bytes, &BytesBlock::bulk_copy_reason);
 }
 
-template <class Value>
-ContractValue or_reason(const std::optional<Value>& value, const std::string& reason) {
-  if (value) return real(static_cast<double>(*value));
-  return unknown(reason.empty() ? "FLOPs were not counted" : reason);
+ContractValue spill_bytes(const Verdict& v, std::string_view) {
+  return counted(v, [](const CountsBlock& block) {
+    if (block.bytes.spill) return integer(*block.bytes.spill);
+    return unknown(block.bytes.spill_reason.empty() ? "spills were not counted" : block.bytes.spill_reason);
+  });
 }
+
+ContractValue or_reason(const std::optional<double>& value, const std::string& reason,
+                        const char* otherwise) {
+  return value ? real(*value) : unknown(reason.empty() ? otherwise : reason);
+}
+ContractValue tma_ratio(const Verdict& v, std::string_view) {
+  return counted(v, [](const CountsBlock& block) {
+    return or_reason(block.bytes.tma_ratio, block.bytes.tma_ratio_reason, "bytes were not counted");
+  });
+}
+ContractValue waits_per_mma(const Verdict& v, std::string_view) {
+  return counted(v, [](const CountsBlock& block) {
+    return or_reason(block.waits_per_mma, {}, "no wgmma was executed");
+  });
+}
+constexpr const char* kNoFlops = "FLOPs were not counted";
 ContractValue arch_flops_share(const Verdict& v, std::string_view) {
   return counted(v, [](const CountsBlock& block) {
-    return or_reason(block.flops.total.arch_flops_share, block.flops.arch_flops_share_reason);
+    return or_reason(block.flops.total.arch_flops_share, block.flops.arch_flops_share_reason, kNoFlops);
   });
 }
 ContractValue mma_work_ratio(const Verdict& v, std::string_view) {
   return counted(v, [](const CountsBlock& block) {
-    return or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason);
+    return or_reason(block.flops.mma_work_ratio, block.flops.mma_work_ratio_reason, kNoFlops);
   });
 }
 ContractValue family_flops_share(const Verdict& v, std::string_view family) {
@@ -256,7 +273,7 @@ ContractValue family_flops_share(const Verdict& v, std::string_view family) {
     const FlopCount& total = block.flops.total;
     // Where the share of the architecture's own is known, all parts of the sum are, and the sum is not zero.
     if (!total.arch_flops_share || !total.arch_mma || !total.mma_sync)
-      return or_reason(std::optional<double>(), block.flops.arch_flops_share_reason);
+      return or_reason({}, block.flops.arch_flops_share_reason, kNoFlops);
     const double all = static_cast<double>(*total.arch_mma) + static_cast<double>(*total.mma_sync) +
                        static_cast<double>(total.fp32) + static_cast<double>(total.fp64) +
                        static_cast<double>(total.half);
@@ -381,17 +398,26 @@ constexpr ContractPathRow kRows[] = {
       "counts.families tma_load + tma_multicast"},
      kNumber,
      tma_loads},
-    {{"tma.load_bytes", "bytes", "Moved to shared memory by tensor copies",
-      "counts.tma_load_bytes"},
+    {{"tma.load_bytes", "bytes", "Moved to shared memory by tensor copies", "counts.tma_load_bytes"},
      kNumber,
      tma_load_bytes},
-    {{"tma.store_bytes", "bytes", "Moved from shared memory by tensor copies",
-      "counts.tma_store_bytes"},
+    {{"tma.store_bytes", "bytes", "Moved from shared memory by tensor copies", "counts.tma_store_bytes"},
      kNumber,
      tma_store_bytes},
     {{"bulk_copy.bytes", "bytes", "Moved by bulk copies", "counts.bulk_copy_bytes"},
      kNumber,
      bulk_copy_bytes},
+    {{"tma.ratio", "1", "What tensor copies moved both ways over what the task needs moved once",
+      "counts.bytes.tma_ratio"},
+     kNumber,
+     tma_ratio},
+    {{"spill_bytes", "bytes", "Moved to and from local memory by kernels that spill registers",
+      "counts.bytes.spill"},
+     kNumber,
+     spill_bytes},
+    {{"waits_per_mma", "1", "Waits for wgmma groups over wgmma, both by executions", "counts.waits_per_mma"},
+     kNumber,
+     waits_per_mma},
 };
 
 constexpr auto kPaths = [] {

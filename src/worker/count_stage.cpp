@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace ptxbench {
 namespace {
@@ -15,24 +16,34 @@ namespace {
 struct Counting {
   std::string cuda_home;  // of the counter
   std::unique_ptr<SassCounter> counter;
+  std::string opened;  // the device's id, with whose toolkit cuda_home is
   std::unique_ptr<Device> device;
+  bool counted = false;
 
   SassCounter& counter_of(const std::string& home) {
     if (counter == nullptr || cuda_home != home) counter = make_cupti_counter(home);
     cuda_home = home;
     return *counter;
   }
+
+  // The counter comes first: CUPTI must be there before the context.
+  Result<void> open(const std::string& id) {
+    if (device != nullptr && opened == id) return {};
+    device.reset();
+    PTXBENCH_TRY_ASSIGN(device, open_cuda_device(id, cuda_home));
+    opened = id;
+    return {};
+  }
 };
 
 Result<Parcel> count_stage(Counting& counting, const Message& message, StageHost& host) {
   PTXBENCH_TRY_ASSIGN(const CountRequest request, count_request_from(message));
-  if (counting.device != nullptr)
+  if (std::exchange(counting.counted, true))
     return make_error(ErrorCode::state, "this worker has counted already, and can only once");
   std::vector<StageTime> before;
   Stopwatch watch(before);
   SassCounter& counter = counting.counter_of(request.cuda_home);
-  Result<std::unique_ptr<Device>> opened = open_cuda_device(request.device, request.cuda_home);
-  if (!opened) {
+  if (const Result<void> opened = counting.open(request.device); !opened) {
     // Where the device worker could open it, this is no reason to fail the call: e.g. compute mode
     // EXCLUSIVE_PROCESS.
     CountEvidence evidence;
@@ -41,7 +52,6 @@ Result<Parcel> count_stage(Counting& counting, const Message& message, StageHost
         "the count worker, a process of its own, cannot open the device: " + opened.error().to_string()};
     return Parcel(to_message(evidence));
   }
-  counting.device = std::move(*opened);
   watch.lap("open");
   RemoteCallbacks callbacks(host);
   PTXBENCH_TRY_ASSIGN(CountEvidence evidence,
@@ -57,9 +67,10 @@ WarmUp add_count_stage(StageTable& stages) {
   stages["count"] = [counting](Parcel& job, StageHost& host) {
     return count_stage(*counting, job.message, host);
   };
-  return [counting](const std::string& cuda_home) {
-    if (!list_cuda_devices(cuda_home)) return;
-    counting->counter_of(cuda_home).warm_up();
+  return [counting](const WarmStart& warm) {
+    if (!list_cuda_devices(warm.cuda_home)) return;
+    counting->counter_of(warm.cuda_home).warm_up();
+    (void)counting->open(warm.device);  // an error comes again with the job
   };
 }
 

@@ -7,7 +7,7 @@
 namespace ptxbench {
 
 // "count": its job is a CountRequest (count/wire.hpp), its result a CountEvidence. Returns what warms it up: the driver is
-// initialised and CUPTI opened, which takes longer than to count, but no context is made, so that nothing of a GPU is held.
+// initialised, CUPTI and the device opened, which takes longer than to count.
 WarmUp add_count_stage(StageTable& stages);
 
 }  // namespace ptxbench

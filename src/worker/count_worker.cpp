@@ -29,25 +29,28 @@ CountEvidence evidence_of(const WorkerDeath& death) {
 
 }  // namespace
 
-Result<WorkerProcess> CountWorkers::start(const std::string* warm_cuda_home) {
-  PTXBENCH_TRY_ASSIGN(WorkerLaunch launch, launch_(warm_cuda_home));
+Result<WorkerProcess> CountWorkers::start(const WarmStart* warm) {
+  PTXBENCH_TRY_ASSIGN(WorkerLaunch launch, launch_(warm));
   launch.graveyard = graveyard_;
   return WorkerProcess::launch(launch);
 }
 
-void CountWorkers::prepare(const std::string& cuda_home) {
+void CountWorkers::prepare(const WarmStart& warm) {
   const std::lock_guard lock(mutex_);
-  expected_ = std::min(expected_ + 1, kMostSpares);
-  start_spares(cuda_home);
+  std::size_t& expected = expected_[warm.device];
+  expected = std::min(expected + 1, kMostSpares);
+  start_spares(warm);
 }
 
-void CountWorkers::start_spares(const std::string& cuda_home) {
+void CountWorkers::start_spares(const WarmStart& warm) {
   if (settling_) return;
-  std::erase_if(spares_, [](WorkerProcess& spare) { return !spare.ready(); });
-  while (spares_.size() < std::max<std::size_t>(expected_, 1)) {
-    Result<WorkerProcess> started = start(&cuda_home);
+  std::erase_if(spares_, [](Spare& spare) { return !spare.process.ready(); });
+  auto have = static_cast<std::size_t>(
+      std::count_if(spares_.begin(), spares_.end(), [&](const Spare& spare) { return spare.device == warm.device; }));
+  for (; have < std::max<std::size_t>(expected_[warm.device], 1); ++have) {
+    Result<WorkerProcess> started = start(&warm);
     if (!started) return;
-    spares_.push_back(std::move(*started));
+    spares_.push_back({warm.device, std::move(*started)});
   }
 }
 
@@ -55,27 +58,30 @@ void CountWorkers::settle(const CancelToken& cancel) {
   const auto until = SteadyClock::now() + kSettle;
   for (graveyard_->collect(); graveyard_->size() > 0 && SteadyClock::now() < until && !cancel.triggered(); graveyard_->collect())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::vector<WorkerProcess> spares;
+  std::vector<Spare> spares;
   {
     const std::lock_guard lock(mutex_);
     spares.swap(spares_);
     settling_ = true;
   }
   // One that was not waited for is still starting; one that did not start is of no use.
-  std::erase_if(spares, [&](WorkerProcess& spare) { return !spare.greet(&cancel) && !cancel.triggered(); });
+  std::erase_if(spares, [&](Spare& spare) { return !spare.process.greet(&cancel) && !cancel.triggered(); });
   const std::lock_guard lock(mutex_);
   settling_ = false;
   spares_.swap(spares);
 }
 
-std::optional<WorkerProcess> CountWorkers::take_spare() {
+std::optional<WorkerProcess> CountWorkers::take_spare(const std::string& device) {
   const std::lock_guard lock(mutex_);
-  expected_ -= expected_ > 0 ? 1 : 0;
-  std::erase_if(spares_, [](WorkerProcess& spare) { return !spare.ready(); });
-  if (spares_.empty()) return std::nullopt;
-  WorkerProcess spare = std::move(spares_.front());  // started first
-  spares_.erase(spares_.begin());
-  return spare;
+  std::size_t& expected = expected_[device];
+  expected -= expected > 0 ? 1 : 0;
+  std::erase_if(spares_, [](Spare& spare) { return !spare.process.ready(); });
+  const auto found = std::find_if(spares_.begin(), spares_.end(),
+                                  [&](const Spare& spare) { return spare.device == device; });  // started first
+  if (found == spares_.end()) return std::nullopt;
+  WorkerProcess process = std::move(found->process);
+  spares_.erase(found);
+  return process;
 }
 
 Result<CountEvidence> CountWorkers::count(const CountRequest& request, HostCallbacks& callbacks,
@@ -83,8 +89,8 @@ Result<CountEvidence> CountWorkers::count(const CountRequest& request, HostCallb
   const Message job = to_message(request);
   const nanoseconds time = kAround + nanoseconds(std::min(request.job.run_deadline_ns, kMostDeadlineNs));
   for (int attempt = 0;; ++attempt) {
-    std::optional<WorkerProcess> worker = take_spare();
-    // One that does not come up while it opens its libraries says nothing yet: a cold one tells its host what is wrong.
+    std::optional<WorkerProcess> worker = take_spare(request.device);
+    // One that does not come up while it opens its libraries and its device says nothing yet: a cold one tells its host what is wrong.
     if (worker && !worker->greet(&cancel)) {
       if (cancel.triggered()) return make_error(ErrorCode::cancelled, "cancelled");
       worker.reset();
@@ -94,7 +100,7 @@ Result<CountEvidence> CountWorkers::count(const CountRequest& request, HostCallb
     }
     {
       const std::lock_guard lock(mutex_);
-      start_spares(request.cuda_home);  // the next job's
+      start_spares({request.cuda_home, request.device});  // the next job's
     }
     PTXBENCH_TRY_ASSIGN(CallOutcome outcome, worker->call(job, {}, {time, &cancel},
                                                           answer_callbacks(request.job.workload, callbacks)));

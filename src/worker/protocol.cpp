@@ -67,10 +67,9 @@ std::vector<std::string> command_line(const WorkerArguments& arguments) {
     words.emplace_back("--file-limit");
     words.push_back(std::to_string(arguments.file_limit_bytes));
   }
-  if (arguments.warm_cuda_home) {
-    words.emplace_back("--warm");
-    words.push_back(*arguments.warm_cuda_home);
-  }
+  if (arguments.warm)
+    for (const std::string& word : {std::string("--warm"), arguments.warm->cuda_home, std::string("--warm-device"), arguments.warm->device})
+      words.push_back(word);
   return words;
 }
 
@@ -79,8 +78,9 @@ bool parse_command_line(int argc, char** argv, WorkerArguments& arguments) {
   arguments.kind = argv[2];
   for (int i = 3; i < argc; i += 2) {
     const std::string_view name = argv[i];
-    if (name == "--warm") {
-      arguments.warm_cuda_home = argv[i + 1];
+    if (name == "--warm" || name == "--warm-device") {
+      if (!arguments.warm) arguments.warm.emplace();
+      (name == "--warm" ? arguments.warm->cuda_home : arguments.warm->device) = argv[i + 1];
       continue;
     }
     std::uint64_t& value =

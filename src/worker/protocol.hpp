@@ -45,13 +45,18 @@ Result<Hello> hello_from(const Message& message);
 // Why a worker that says `hello` does not fit this library; empty if it does.
 std::string mismatch(const Hello& hello);
 
-// The worker's command line: --worker KIND [--memory-limit BYTES] [--file-limit BYTES]
+// What a count worker opens before it says hello. What goes wrong there is found again by the job.
+struct WarmStart {
+  std::string cuda_home;  // where CUDA's toolkit is; empty: found by itself
+  std::string device;
+};
+
+// The worker's command line: --worker KIND [--memory-limit BYTES] [--file-limit BYTES] [--warm CUDA_HOME --warm-device ID]
 struct WorkerArguments {
   std::string kind;                      // "compile", "device", "count": for messages and process listings
   std::uint64_t memory_limit_bytes = 0;  // writable private memory beyond what it starts with; 0: none
   std::uint64_t file_limit_bytes = 0;    // size of any file that it writes, captured output included; 0: none
-  // A count worker opens its libraries before it says hello; where CUDA's toolkit is, empty: found by itself.
-  std::optional<std::string> warm_cuda_home;
+  std::optional<WarmStart> warm;
 };
 std::vector<std::string> command_line(const WorkerArguments& arguments);
 // Nothing where these are not the arguments that a host passes.

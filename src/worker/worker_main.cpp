@@ -156,7 +156,7 @@ int worker_program(int argc, char** argv, const StageTable& stages, const WarmUp
   }
   apply_worker_limits(arguments);
   const int status = worker_main(kWorkerSocketFd, stages, [&] {
-    if (warm_up && arguments.warm_cuda_home) warm_up(*arguments.warm_cuda_home);
+    if (warm_up && arguments.warm) warm_up(*arguments.warm);
   });
   std::fflush(nullptr);
   ::_exit(status);  // no exit handlers of compilers and drivers, which may hang

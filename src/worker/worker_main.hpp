@@ -10,9 +10,8 @@
 
 namespace ptxbench {
 
-// What a worker that is to be warm does before it says hello, with WorkerArguments::warm_cuda_home. What goes wrong there is found
-// again by the job.
-using WarmUp = std::function<void(const std::string& cuda_home)>;
+// What a worker that is to be warm does before it says hello.
+using WarmUp = std::function<void(const WarmStart&)>;
 
 // Whole main of a worker program: started by a host, applies the limits and serves; started by hand, says
 // what it is and returns 2.

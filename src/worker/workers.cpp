@@ -93,9 +93,9 @@ class WorkersImpl final : public Workers {
         compile_pool_(
             launch(options_), [path = options_.worker_path] { return find_worker(path); }, most(options_),
             options_.log),
-        count_workers_([this](const std::string* warm_cuda_home) -> Result<WorkerLaunch> {
+        count_workers_([this](const WarmStart* warm) -> Result<WorkerLaunch> {
           PTXBENCH_TRY_ASSIGN(WorkerLaunch launch, device_launch("count"));
-          if (warm_cuda_home != nullptr) launch.arguments.warm_cuda_home = *warm_cuda_home;
+          if (warm != nullptr) launch.arguments.warm = *warm;
           // It runs one stream. A context with one channel is made in half the time of one with the usual eight.
           launch.environment.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
           return launch;
@@ -180,7 +180,7 @@ class WorkersImpl final : public Workers {
   void prepare_count(const std::string& device_id) override {
     (void)guarded([&]() -> Result<void> {
       PTXBENCH_TRY_ASSIGN(const std::shared_ptr<DeviceWorker> worker, device_worker(device_id));
-      count_workers_.prepare(worker->cuda_home());
+      count_workers_.prepare({worker->cuda_home(), device_id});
       return {};
     });
   }

@@ -155,6 +155,13 @@ TEST_CASE("contracts: what each value is") {
   CHECK(check("tma.load_bytes <= 4096", emulated).value == "4096");
   CHECK(check("tma.store_bytes <= 512", emulated).value == "512");
   CHECK(check("bulk_copy.bytes == 0", emulated).value == "0");
+  emulated.counts.bytes.tma_ratio = 1.5;
+  emulated.counts.bytes.spill = 96;
+  emulated.counts.waits_per_mma = 0.25;
+  CHECK(check("tma.ratio <= 1.5", emulated).state == ContractState::met);
+  CHECK(check("spill_bytes == 0", emulated).value == "96");
+  CHECK(check("spill_bytes == 0", emulated).state == ContractState::not_met);
+  CHECK(check("waits_per_mma < 0.5", emulated).value == "0.25");
   CHECK(state("families.wgmma.warps == 100", emulated) == ContractState::met);
 }
 
@@ -231,6 +238,11 @@ TEST_CASE("contracts: a value that is not there is never met") {
   }
   SECTION("what only one device can tell") {
     CHECK(reason("tma.load_bytes >= 0", v) == "these bytes were not counted");
+    v.counts.bytes.tma_ratio_reason = "how many bytes this task moves is not known";
+    v.counts.bytes.spill_reason = "whether gemm spills is not known";
+    CHECK(reason("tma.ratio >= 0", v) == "how many bytes this task moves is not known");
+    CHECK(reason("spill_bytes >= 0", v) == "whether gemm spills is not known");
+    CHECK(reason("waits_per_mma >= 0", v) == "no wgmma was executed");
     v.counts.method = "emulator";
     CHECK(reason("families.wgmma.share >= 0", v).find("emulator") != std::string::npos);
     v.counts.families.push_back({"gemm", "int", 5, 5, "ptx_only"});

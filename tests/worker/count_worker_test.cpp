@@ -17,12 +17,12 @@ int launches = 0;
 
 CountWorkers workers_of(const std::string& path) {
   launches = 0;
-  return CountWorkers([path](const std::string* warm_cuda_home) -> Result<WorkerLaunch> {
+  return CountWorkers([path](const WarmStart* warm) -> Result<WorkerLaunch> {
     ++launches;
     WorkerLaunch launch;
     launch.path = path;
     launch.arguments.kind = "count";
-    if (warm_cuda_home != nullptr) launch.arguments.warm_cuda_home = *warm_cuda_home;
+    if (warm != nullptr) launch.arguments.warm = *warm;
     return launch;
   });
 }
@@ -36,7 +36,7 @@ CountRequest request_for(const std::string& device) {
 TEST_CASE("count workers: each job has a process of its own, the next is started meanwhile") {
   CountWorkers workers = workers_of(PTXBENCH_TEST_WORKER);
   LocalCallbacks none;
-  workers.prepare("");
+  workers.prepare({"", "pid"});
   CHECK(launches == 1);
   std::set<std::string> pids;
   for (int i = 1; i <= 4; ++i) {
@@ -45,10 +45,10 @@ TEST_CASE("count workers: each job has a process of its own, the next is started
     pids.insert(evidence->method);
     CHECK(pids.size() == static_cast<std::size_t>(i));
     CHECK(launches == 1 + i);
-    workers.prepare("");  // there is one already
+    workers.prepare({"", "pid"});  // there is one already
     CHECK(launches == 1 + i);
   }
-  for (int i = 0; i < 5; ++i) workers.prepare("");  // three at most
+  for (int i = 0; i < 5; ++i) workers.prepare({"", "pid"});  // three at most
   CHECK(launches == 7);
   workers.settle();
 }
@@ -63,20 +63,33 @@ TEST_CASE("count workers: a spare one is warm before it is used, and one that di
     return evidence->method;
   };
   CHECK(count("warm") == "cold");  // none was prepared
-  CHECK(count("warm") == "warm at ");
-  workers.prepare("");  // there is one from before
+  CHECK(count("warm") == "warm for warm");
+  workers.prepare({"", "warm"});  // there is one from before
   workers.settle();
   CHECK(launches == 3);
-  CHECK(count("warm") == "warm at ");
+  CHECK(count("warm") == "warm for warm");
 
   CountWorkers sick = workers_of(PTXBENCH_TEST_WORKER);
-  sick.prepare("crash");
+  sick.prepare({"crash", "pid"});
   sick.settle();
   CHECK(launches == 1);
   CHECK(sick.count(request_for("pid"), none, {}));
   CHECK(launches == 3);  // a cold one, and the next spare one
-  sick.prepare("crash");
+  sick.prepare({"crash", "pid"});
   CHECK(sick.count(request_for("pid"), none, {}));  // not settled before
+}
+
+TEST_CASE("count workers: a spare one serves the device that it has opened, and no other") {
+  CountWorkers workers = workers_of(PTXBENCH_TEST_WORKER);
+  LocalCallbacks none;
+  const auto count = [&](const std::string& device) { return workers.count(request_for(device), none, {}).value().method; };
+  workers.prepare({"", "warm:0"});
+  workers.prepare({"", "warm:1"});
+  workers.prepare({"", "warm:1"});
+  CHECK(launches == 3);
+  workers.settle();
+  for (const char* device : {"warm:1", "warm:0", "warm:1", "warm:1", "warm:0"}) CHECK(count(device) == "warm for " + std::string(device));
+  CHECK(count("warm:2") == "cold");
 }
 
 TEST_CASE("count workers: one that dies makes the counts unavailable, and the next job is served") {
@@ -97,7 +110,7 @@ TEST_CASE("count workers: one that dies makes the counts unavailable, and the ne
 TEST_CASE("count workers: a worker that does not start, and a cancelled job, are errors") {
   LocalCallbacks none;
   CountWorkers nowhere = workers_of("/nonexistent/worker");
-  nowhere.prepare("");
+  nowhere.prepare({"", "pid"});
   const auto missing = nowhere.count(request_for("pid"), none, {});
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::worker);

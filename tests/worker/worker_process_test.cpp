@@ -229,7 +229,7 @@ TEST_CASE("a hello of another build is a mismatch that names both") {
 }
 
 TEST_CASE("the worker's arguments read back, and nothing else is taken for them") {
-  const WorkerArguments arguments{"device", 123, 456};
+  const WorkerArguments arguments{"device", 123, 456, WarmStart{"", "GPU-1"}};
   std::vector<std::string> words = command_line(arguments);
   words.insert(words.begin(), "ptxbench-worker");
   const auto parse = [](std::vector<std::string> list, WorkerArguments& to) {
@@ -242,6 +242,9 @@ TEST_CASE("the worker's arguments read back, and nothing else is taken for them"
   REQUIRE(back.kind == "device");
   REQUIRE(back.memory_limit_bytes == 123);
   REQUIRE(back.file_limit_bytes == 456);
+  REQUIRE(back.warm);
+  REQUIRE(back.warm->cuda_home.empty());
+  REQUIRE(back.warm->device == "GPU-1");
   REQUIRE_FALSE(parse({"w"}, back));
   REQUIRE_FALSE(parse({"w", "--help"}, back));
   REQUIRE_FALSE(parse({"w", "--worker", "x", "--memory-limit"}, back));

@@ -126,11 +126,11 @@ Result<Parcel> tally(Parcel&, StageHost&) {
   return Parcel(named(std::to_string(jobs++)));
 }
 
-std::optional<std::string> warm_with;
+std::optional<WarmStart> warm_with;
 
-void warm_up(const std::string& cuda_home) {
-  if (cuda_home == "crash") std::abort();
-  warm_with = cuda_home;
+void warm_up(const WarmStart& warm) {
+  if (warm.cuda_home == "crash") std::abort();
+  warm_with = warm;
 }
 
 // A count worker without a GPU: the job's device says what happens.
@@ -145,7 +145,7 @@ Result<Parcel> count(Parcel& job, StageHost&) {
     for (;;) ::pause();
   CountEvidence evidence;
   evidence.method = std::to_string(::getpid());
-  if (request.device == "warm") evidence.method = warm_with ? "warm at " + *warm_with : "cold";
+  if (request.device.rfind("warm", 0) == 0) evidence.method = warm_with ? "warm for " + warm_with->device : "cold";
   return Parcel(to_message(evidence));
 }
 
