@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import sass_modifiers
+from nvdisasm import Nvdisasm
 from opcode_table import ARCH, SECOND_HALF
 
 LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([^\s,;]+).*;\s*/\* 0x([0-9a-f]{16}) \*/")
@@ -59,14 +60,14 @@ def main():
     parser.add_argument("--nvdisasm", required=True)
     parser.add_argument("--decoder", required=True)
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--first", type=int, default=20, help="how many differences to print")
+    parser.add_argument("--first", type=int, default=20, help="how many kinds of differences to print")
     parser.add_argument("--list", type=pathlib.Path, help="a file with more paths of cubins, one a line")
     parser.add_argument("cubins", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
     cubins = args.cubins + ([pathlib.Path(line) for line in args.list.read_text().split()] if args.list else [])
     decoder = Decoder(args.decoder)
     count, names, wrong = collections.Counter(), collections.defaultdict(set), collections.Counter()
-    empty, first = [], []
+    empty, first = [], {}  # the first difference of each pair of names
     for path in cubins:
         done = subprocess.run([args.nvdisasm, "-c", "-ndf", "-hex", str(path)], capture_output=True, text=True, check=True)
         sm, found = instructions(done.stdout)
@@ -85,9 +86,9 @@ def main():
                 bad = bad or size != sass_modifiers.access_bytes(family, name)
             if bad:
                 wrong[sm, family] += 1
-                if len(first) < args.first:
-                    first.append(f"{path.name} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}")
-    version = sass_modifiers.Witness(args.nvdisasm).version
+                if len(first) < args.first and (mine, name) not in first:
+                    first[mine, name] = (f"{path.name} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}")
+    version = Nvdisasm(args.nvdisasm).version
     rows = [
         {"sm": sm, "family": family, "instructions": n, "names": len(names[sm, family]), "different": wrong[sm, family],
          "whole": family in sass_modifiers.FAMILIES}
@@ -103,7 +104,7 @@ def main():
             print(f"| `{r['family']}` | {compared} | {r['instructions']} | {r['names']} | {r['different']} |")
     if empty:
         print(f"{len(empty)} cubins without code")
-    print("\n".join(first))
+    print("\n".join(first.values()))
     if args.json:
         summary = {"nvdisasm": version, "cubins": {sm: n for (kind, sm, *_), n in count.items() if kind == "cubins"}, "rows": rows}
         args.json.write_text(json.dumps(summary, indent=1) + "\n")

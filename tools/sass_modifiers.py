@@ -15,12 +15,10 @@ import functools
 import pathlib
 import random
 import re
-import struct
-import subprocess
 import sys
-import tempfile
 
 import opcode_table
+from nvdisasm import Nvdisasm, mnemonic_of
 from opcode_table import RANGES, ROOT
 
 NAMES = ROOT / "tests" / "fixtures" / "sass_names.csv"
@@ -39,46 +37,14 @@ WIDTH_FAMILIES = "global shared local constant atomics".split()
 NO_WIDTH = {"CCTL", "CCTLL"}  # control of caches
 WIDTH = re.compile(r"(?:BF|[USFB])?(8|16|32|64|128|256)(?:(?:x|_V)([1-9]\d*))?")
 
-# What nvdisasm is told to disassemble a range's words as.
-MACHINES = {"sm_90": "SM90a", "sm_100": "SM100a"}
-
 # Bits that may hold modifiers: all but the operation, the predicate, and what the scheduler reads.
 CANDIDATES = [bit for bit in range(9, 105) if not 12 <= bit < 16]
 MOST_BITS = 20  # 2^n words are disassembled for n bits that change the name
 MOST_FIELD_BITS = 11
 SEEDS = 6  # words from which all combinations are tried
 
-NAME = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][^\s,;]*)", re.M)
 UNKNOWN = re.compile(r"INVALID\d*|\?+\d*|")
 FORM_BITS = [9, 10, 11]
-
-
-class Witness:
-    """nvdisasm, and what it answered already."""
-
-    def __init__(self, path):
-        self.path, self.asked = path, 0
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-        self.version = re.search(r"V([\d.]+)", done.stdout).group(1)
-
-    def names(self, arch, words):
-        """The dotted name of each word; None where nvdisasm refuses the word."""
-        out, left = [None] * len(words), list(range(len(words)))
-        while left:
-            with tempfile.NamedTemporaryFile(suffix=".bin") as file:
-                file.write(b"".join(struct.pack("<QQ", *words[i]) for i in left))
-                file.flush()
-                done = subprocess.run([self.path, "-b", MACHINES[arch], file.name], capture_output=True, text=True)
-            if done.returncode == 0:
-                for address, name in NAME.findall(done.stdout):
-                    out[left[int(address, 16) // 16]] = name
-                break
-            refused = {int(a, 16) // 16 for a in re.findall(r"at address (0x[0-9a-f]+)", done.stderr)}
-            if not refused:
-                raise SystemExit(f"nvdisasm: {done.stderr[:1000]}")
-            left = [i for at, i in enumerate(left) if at not in refused]
-        self.asked += len(words)
-        return out
 
 
 def flip(word, bit):
@@ -457,7 +423,7 @@ def seeds_of(arch, rows, names):
         for row in csv.DictReader(file):
             if row["arch"] == arch:
                 word = (int(row["low64"], 16), int(row["high64"], 16))
-                words.append((opcode_table.mnemonic_of(row["disassembly"]), word))
+                words.append((mnemonic_of(row["disassembly"]), word))
     words += [(n.name, (n.low, n.high)) for n in names.values() if n.arch == arch and n.source == "seen"]
     for name, word in words:
         mnemonic, family = row_for(rows, word)
@@ -468,7 +434,7 @@ def seeds_of(arch, rows, names):
 
 
 def make_table(args):
-    witness, names, out = Witness(args.nvdisasm), read_names(), []
+    witness, names, out = Nvdisasm(args.nvdisasm), read_names(), []
     names = {key: row for key, row in names.items() if row.source == "seen"}
     for arch in RANGES:
         rows = rows_of(arch)
