@@ -3,6 +3,8 @@
 
   opcode_table.py samples INPUT...   adds samples to tests/fixtures/sass_samples.csv. An input is the text that
                                      `nvdisasm -hex` prints, a .cubin (with --nvdisasm PATH), or a samples .csv.
+  opcode_table.py sweep              asks nvdisasm about random words of every operation (--nvdisasm PATH), and adds a
+                                     sample of each mnemonic that no sample has: what no compiler showed us.
   opcode_table.py table              makes src/sass/opcodes.csv, src/sass/opcodes.inc and the families in docs/sass.md
                                      from the samples, after checking that the table gives every sample its mnemonic
                                      and family.
@@ -14,8 +16,11 @@ import collections
 import csv
 import pathlib
 import re
+import random
 import subprocess
 import sys
+
+from nvdisasm import Nvdisasm, mnemonic_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "tests" / "fixtures" / "sass_samples.csv"
@@ -62,22 +67,22 @@ FAMILIES = {
     "vote": "VOTE VOTEU MATCH",
     "redux": "REDUX CREDUX",
     "atomics": "ATOM ATOMG ATOMS REDG",
-    "global": "LDG STG LD ST CCTL",
+    "global": "LDG LDGMC STG LD ST CCTL",
     "shared": "LDS STS",
     "local": "LDL STL CCTLL",
     "constant": "LDC LDCU ULDC",
     "texture": "TEX TLD TLD4 TMML TXD TXQ FOOTPRINT SUATOM SULD SURED SUST SUQUERY",
     "barrier": "BAR B2R WARPSYNC",
-    "fp32": "FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD FADD2 FMUL2 FFMA2",
+    "fp32": "FADD FMUL FFMA FHADD FHFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD FADD2 FMUL2 FFMA2",
     "fp64": "DADD DMUL DFMA DSETP",
-    "half": "HADD2 HMUL2 HFMA2 HMNMX2 HSET2 HSETP2 VHMNMX",
+    "half": "HADD2 HMUL2 HFMA2 HMNMX2 HSET2 HSETP2 VHMNMX QADD4 QMUL4 QFMA4",
     "conversion": "F2F F2I F2FP F2IP I2F I2FP I2I I2IP FRND",
-    "int": "IADD3 IADD IMAD ISETP IMNMX VIMNMX VIMNMX3 VIADD VIADDMNMX LOP3 SHF LEA PRMT SEL MOV MOVM POPC FLO BREV BMSK "
+    "int": "IADD3 IADD IMAD IMUL ISETP IMNMX VIMNMX VIMNMX3 VIADD VIADDMNMX LOP3 SHF LEA PRMT SEL MOV MOVM POPC FLO BREV BMSK "
            "SGXT IABS VABSDIFF VABSDIFF4 IDP CLMAD PLOP3 P2R R2P CSMTEST",
     "uniform": "R2UR",  # and operations of no other family whose mnemonic begins with U
     "control": "BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BMOV BREAK KILL YIELD NANOSLEEP DEPBAR ENDCOLLECTIVE BPT PMTRIG "
                "LEPC ULEPC RPCMOV RTT",
-    "other": "NOP S2R CS2R S2UR USETSHMSZ QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P IPA OUT ISBERD ISBEWR PIXLD",
+    "other": "ACQSHMINIT ALD LDTRAM WARPGROUPSET NOP S2R CS2R S2UR USETSHMSZ QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P IPA OUT ISBERD ISBEWR PIXLD",
 }
 BASE_FAMILY = {base: family for family, bases in FAMILIES.items() for base in bases.split()}
 
@@ -109,20 +114,31 @@ TENSOR_MMA = [
     ((1 << 63, 1 << 63), (0x300, 0), "UTCOMMA"),
     ((0, 0), (0x300, 0), "UTCHMMA"),
 ]
+# Additions and multiplications without carries; of a register of halves and one of floats, which has no form with an immediate.
+NO_CARRY = 1 << 12
+ADD = [((0, 0), (NO_CARRY, NO_CARRY), "IADD"), ((0, 0), (0, 0), "IADD3")]
+MULTIPLY = [((0, 0), (NO_CARRY, NO_CARRY), "IMUL"), ((0, 0), (0, 0), "IMAD")]
+MIXED = 1 << 17
+
+
+def mixed(ordinary, other, immediate_forms):
+    return [*(((FORM, form << 9), (0, 0), ordinary) for form in immediate_forms), ((0, 0), (MIXED, MIXED), other),
+            ((0, 0), (0, 0), ordinary)]
+
+
 FENCE = [((0, 0), (0x200, 0x200), "FENCE.VIEW.ASYNC.T"), ((0, 0), (0, 0), "FENCE")]
 SPLITS = {
     "sm_90": {0x1AB: CGA, 0x1C7: CLUSTER_BARRIER, 0x1B4: TMA_LOAD},
-    "sm_100": {0x1AB: CGA, 0x1C7: CLUSTER_BARRIER, 0x1B4: TMA_LOAD, 0x1EA: TENSOR_MMA, 0x1C6: FENCE},
+    "sm_100": {
+        0x010: ADD, 0x021: mixed("FADD", "FHADD", [2]), 0x023: mixed("FFMA", "FHFMA", [2, 4]), 0x024: MULTIPLY, 0x025: MULTIPLY,
+        0x1AB: CGA, 0x1B4: TMA_LOAD, 0x1C6: FENCE, 0x1C7: CLUSTER_BARRIER, 0x1EA: TENSOR_MMA,
+    },
 }
 
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*/\* 0x([0-9a-f]{16}) \*/")
 SECOND_HALF = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/")
 ARCH = re.compile(r"^\s*\.target\s+(sm_\d+)|EF_CUDA_SM(\d+)")
 Sample = collections.namedtuple("Sample", "arch opcode low high disassembly")
-
-
-def mnemonic_of(disassembly):
-    return re.sub(r"^@!?U?P\w+\s+", "", disassembly).split()[0].rstrip(",")
 
 
 def base_arch(name):
@@ -182,13 +198,58 @@ def add_samples(args):
             old = samples.get(sample_key(sample))
             if old is None or (is_real(sample) and not is_real(old)):
                 samples[sample_key(sample)] = sample
+    write_samples(samples)
+    print(f"{len(samples) - before} new samples, {len(samples)} in all")
+
+
+def write_samples(samples):
     with open(SAMPLES, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Sample._fields[:2] + ("low64", "high64", "disassembly"))
         for key in sorted(samples):
             s = samples[key]
             writer.writerow([base_arch(s.arch), s.opcode, f"{s.low:016x}", f"{s.high:016x}", s.disassembly])
-    print(f"{len(samples) - before} new samples, {len(samples)} in all")
+
+
+def random_words(operation, count):
+    """Words of every form of operands, without a guard and without what the scheduler reads."""
+    for form in range(8):
+        for i in range(count):
+            low, high = random.getrandbits(64), random.getrandbits(64)
+            for _ in range(i % 4):  # from half of the bits to a sixteenth
+                high &= random.getrandbits(64)
+            low = low & ~0xFFFF | operation | form << 9 | 0x7000
+            high &= (1 << 41) - 1
+            if i % 2:  # no registers: any operand would have to be aligned
+                low, high = low | 0xFFFFFF0000, high | 0xFF
+            yield low, high
+
+
+def sweep(args):
+    random.seed(args.seed)
+    witness, samples = Nvdisasm(args.nvdisasm), {sample_key(s): s for s in read_samples(SAMPLES)}
+    have = {(s.arch, s.low & 0x1FF, s.opcode.split(".")[0]) for s in samples.values()}
+    found = {}
+    for arch in RANGES:
+        for first in range(0, 512, 32):
+            words = [word for operation in range(first, first + 32) for word in random_words(operation, args.count)]
+            for word, text in zip(words, witness.disassemble(arch, words)):
+                if text is None:
+                    continue
+                name = mnemonic_of(text)
+                key = (arch, word[0] & 0x1FF, name.split(".")[0])
+                if key in have:
+                    continue
+                # The plainest of all: without modifiers that nvdisasm has no text for, then the shortest.
+                rank = (any(sign in text for sign in ("INVALID", "?")), len(text))
+                if key not in found or rank < found[key][0]:
+                    found[key] = (rank, Sample(arch, name, *word, text))
+    for _, sample in found.values():
+        samples[sample_key(sample)] = sample
+    write_samples(samples)
+    for (arch, operation, mnemonic), (_, sample) in sorted(found.items()):
+        print(f"{arch} {operation:#05x} {mnemonic}: {sample.disassembly}")
+    print(f"{len(found)} operations that no sample had, {witness.asked} words asked of nvdisasm {witness.version}")
 
 
 def matches(row, sample):
@@ -263,6 +324,11 @@ def main():
     samples.add_argument("--nvdisasm")
     samples.add_argument("inputs", nargs="+", type=pathlib.Path)
     samples.set_defaults(run=add_samples)
+    random_samples = commands.add_parser("sweep")
+    random_samples.add_argument("--nvdisasm", required=True)
+    random_samples.add_argument("--count", type=int, default=200, help="words of each operation and form")
+    random_samples.add_argument("--seed", type=int, default=1)
+    random_samples.set_defaults(run=sweep)
     commands.add_parser("table").set_defaults(run=make_table)
     args = parser.parse_args()
     args.run(args)

@@ -37,11 +37,14 @@ void ByteTally::add(const std::string& where, const sass::BulkAccess& access, co
     *sum += *executions * *bytes;
 }
 
-void ByteTally::add_local(const std::string& kernel, sass::Word word, const CountRecord& record,
+void ByteTally::add_local(const std::string& kernel, std::uint32_t bytes, const CountRecord& record,
                           std::optional<bool> spills) {
   if (!spills && spill_unknown_.empty())
     spill_unknown_ = kernel + " accesses local memory, and whether it spills is not known";
-  if (spills.value_or(false)) spill_ += record.threads_predicated_on * sass::access_bytes(word);
+  if (!spills.value_or(false)) return;
+  if (bytes == 0 && spill_unknown_.empty())
+    spill_unknown_ = kernel + " has an access to local memory whose width is not known";
+  spill_ += record.threads_predicated_on * bytes;
 }
 
 void ByteTally::fill(std::optional<std::uint64_t> task_bytes, CountsBlock& block) const {

@@ -22,7 +22,7 @@ class ByteTally {
            std::optional<std::uint64_t> box);
   // A load or store of local memory. @p spills: whether ptxas reported spills of its kernel; empty: nobody
   // knows.
-  void add_local(const std::string& kernel, sass::Word word, const CountRecord& record,
+  void add_local(const std::string& kernel, std::uint32_t bytes, const CountRecord& record,
                  std::optional<bool> spills);
   // Fills the block's bytes, and the three counts of copies. Its state is measured.
   void fill(std::optional<std::uint64_t> task_bytes, CountsBlock& block) const;

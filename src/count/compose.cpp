@@ -51,7 +51,8 @@ struct CodeFacts {
 };
 
 // Code that cannot be analysed has no facts; it is counted all the same.
-CodeFacts facts_of(const std::vector<std::uint8_t>& file, const sass::Cubin& cubin, const sass::Kernel& kernel) {
+CodeFacts facts_of(const std::vector<std::uint8_t>& file, const sass::Cubin& cubin,
+                   const sass::Kernel& kernel) {
   CodeFacts facts;
   if (const auto varying = sass::varying_instructions(file, cubin, kernel))
     facts.varying.insert(varying->begin(), varying->end());
@@ -71,8 +72,8 @@ sass::Flops tcgen05_flops(const sass::Tcgen05Mma& mma, std::optional<std::uint64
   return flops;
 }
 
-bool is_wgmma_wait(const sass::Opcode& opcode, sass::Word word) {  // WARPGROUP.DEPBAR, not .ARRIVE
-  return opcode.family == "wgmma_sync" && (word.high >> 16 & 1) != 0;
+bool is_wgmma_wait(std::string_view name) {  // not WARPGROUP.ARRIVE
+  return name.substr(0, 16) == "WARPGROUP.DEPBAR";
 }
 
 std::string name_of(const std::string& symbol, const KernelNames& names) {
@@ -91,8 +92,9 @@ std::string source_text(const sass::SourceLine& line) {
   return out;
 }
 
-Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules, const std::vector<DriverCode>& driver_code,
-                        const std::vector<CountedMap>& maps, const KernelNames& names, const CompileBlock& compile, Sums& sums) {
+Result<void> add_kernel(const KernelRecords& records, const std::vector<CompiledModule>& modules,
+                        const std::vector<DriverCode>& driver_code, const std::vector<CountedMap>& maps,
+                        const KernelNames& names, const CompileBlock& compile, Sums& sums) {
   if (records.module >= modules.size())
     return make_error(ErrorCode::invalid_argument, "records of module " + std::to_string(records.module) +
                                                        " of " + std::to_string(modules.size()));
@@ -112,8 +114,10 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
   std::optional<bool> spills;
   for (const KernelResources& k : compile.kernels)
     if (k.symbol == records.symbol) spills = k.spill_store_bytes + k.spill_load_bytes != 0;
-  std::vector<sass::SourceLine> lines;  // code without them, or with some that cannot be read, is counted all the same
-  if (Result<std::vector<sass::SourceLine>> table = sass::source_lines(file, *kernel)) lines = std::move(*table);
+  std::vector<sass::SourceLine>
+      lines;  // code without them, or with some that cannot be read, is counted all the same
+  if (Result<std::vector<sass::SourceLine>> table = sass::source_lines(file, *kernel))
+    lines = std::move(*table);
   for (const CountRecord& record : records.records) {
     if (record.pc_offset % kInstructionBytes != 0 || kernel->code_bytes < kInstructionBytes ||
         record.pc_offset > kernel->code_bytes - kInstructionBytes || kernel->code_offset > file.size() ||
@@ -125,20 +129,24 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
     const std::uint64_t at = kernel->code_offset + record.pc_offset;
     const sass::Word word{read64(file, at), read64(file, at + 8)};
     const sass::Opcode opcode = sass::decode(cubin.sm, word);
+    const std::string operation = sass::operation_name(cubin.sm, word);
     const bool varies = facts.varying.count(record.pc_offset) != 0;
-    sums.opcodes[{name, opcode.mnemonic, opcode.family}].add(record, varies);
+    sums.opcodes[{name, operation, opcode.family}].add(record, varies);
     sums.families[{name, opcode.family}].add(record, varies);
     if (const sass::SourceLine* line = sass::line_at(lines, record.pc_offset))
       sums.lines[{name, source_text(*line), opcode.family}].add(record, varies);
     if (opcode.family == "wgmma") sums.multiplications += record.warp_executions;
-    if (is_wgmma_wait(opcode, word)) sums.waits += record.warp_executions;
-    if (opcode.family == "local" && opcode.mnemonic != "CCTLL") sums.bytes.add_local(name, word, record, spills);
+    if (is_wgmma_wait(operation)) sums.waits += record.warp_executions;
+    if (opcode.family == "local" && opcode.mnemonic != "CCTLL")
+      sums.bytes.add_local(name, sass::access_bytes(cubin.sm, word), record, spills);
     if (const auto copy = facts.copies.find(record.pc_offset); copy != facts.copies.end()) {
       std::optional<std::uint64_t> box;
       for (const CountedMap& map : maps)
-        if (map.module == records.module && map.symbol == records.symbol && copy->second.map_offset == map.offset)
+        if (map.module == records.module && map.symbol == records.symbol &&
+            copy->second.map_offset == map.offset)
           box = map.box_bytes;
-      sums.bytes.add(opcode.mnemonic + " at " + emulator::hex(record.pc_offset) + " of " + name, copy->second, record, box);
+      sums.bytes.add(opcode.mnemonic + " at " + emulator::hex(record.pc_offset) + " of " + name, copy->second,
+                     record, box);
     }
     if (const auto mma = facts.mmas.find(record.pc_offset); mma != facts.mmas.end()) {
       const auto executions = uniform_executions(record, mma->second.guarded);
@@ -159,11 +167,13 @@ bool before(const Count& a, const Count& b) {
 
 void fill(const Sums& sums, CountsBlock& block) {
   for (const auto& [key, sum] : sums.opcodes)
-    block.opcodes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
+    block.opcodes.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
   for (const auto& [key, sum] : sums.families)
     block.families.push_back({key.first, key.second, sum.warps, sum.threads, sum.label()});
   for (const auto& [key, sum] : sums.lines)
-    block.lines.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
+    block.lines.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.warps, sum.threads, sum.label()});
   std::stable_sort(block.lines.begin(), block.lines.end(), before<LineCount>);
   std::stable_sort(block.opcodes.begin(), block.opcodes.end(), before<OpcodeCount>);
   std::stable_sort(block.families.begin(), block.families.end(), before<FamilyCount>);
@@ -198,7 +208,9 @@ void compose_counts(const CountEvidence& evidence, const std::vector<CompiledMod
   if (!evidence.trial || evidence.trial->fault) return unavailable("the counted run was not verified");
   Sums sums;
   for (const KernelRecords& kernel : evidence.kernels)
-    if (const Result<void> added = add_kernel(kernel, modules, evidence.driver_code, evidence.maps, names, verdict.compile, sums); !added)
+    if (const Result<void> added =
+            add_kernel(kernel, modules, evidence.driver_code, evidence.maps, names, verdict.compile, sums);
+        !added)
       return unavailable("the counter's records do not fit the code: " + added.error().to_string());
   if (sums.sm == 0 && !modules.empty())  // nothing was executed
     if (const Result<sass::Cubin> cubin = sass::read_cubin(modules[0].cubin)) sums.sm = cubin->sm;

@@ -50,7 +50,7 @@ constexpr Family kFamilies[] = {
     {"barrier", "Barriers of a CTA or a warp (barrier, bar.warp.sync)"},
     {"fp32", "Arithmetic, comparison and selection of 32-bit floats, packed pairs included"},
     {"fp64", "Arithmetic and comparison of 64-bit floats"},
-    {"half", "Arithmetic and comparison of packed halves and bfloat16 (HFMA2.MMA too: it is no matrix work)"},
+    {"half", "Arithmetic and comparison of packed halves, bfloat16 and fp8 (HFMA2.MMA too: it is no matrix work)"},
     {"int", "Integers, logic, shifts, permutations, moves, selections and predicates"},
     {"conversion", "Conversions between number types, and rounding to integers"},
     {"uniform", "The uniform datapath: once a warp; integers, floats and moves from and to it"},

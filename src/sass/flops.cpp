@@ -32,7 +32,9 @@ constexpr Vector kVectors[] = {
     {"FFMA2", FlopPipe::fp32, 4, Vector::Second::none}, {"DADD", FlopPipe::fp64, 1, Vector::Second::high},
     {"DMUL", FlopPipe::fp64, 1, Vector::Second::none},  {"DFMA", FlopPipe::fp64, 2, Vector::Second::none},
     {"HADD2", FlopPipe::half, 2, Vector::Second::low},  {"HMUL2", FlopPipe::half, 2, Vector::Second::none},
-    {"HFMA2", FlopPipe::half, 4, Vector::Second::none},
+    {"HFMA2", FlopPipe::half, 4, Vector::Second::none}, {"FHADD", FlopPipe::fp32, 1, Vector::Second::low},
+    {"FHFMA", FlopPipe::fp32, 2, Vector::Second::none}, {"QADD4", FlopPipe::half, 4, Vector::Second::high},
+    {"QMUL4", FlopPipe::half, 4, Vector::Second::none}, {"QFMA4", FlopPipe::half, 8, Vector::Second::none},
 };
 
 std::uint64_t bits(std::uint64_t half, int first) { return half >> first & 0xff; }

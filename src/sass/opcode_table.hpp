@@ -15,12 +15,6 @@ inline std::uint32_t operation_of(Word word) {
   return static_cast<std::uint32_t>(word.low & (kOperations - 1));
 }
 
-// Bytes that a thread's load or store moves, from bits 73 to 75 of the word: u8 s8 u16 s16 32 64 128.
-inline constexpr std::uint32_t access_bytes(Word word) {
-  constexpr std::uint32_t kBytes[8] = {1, 1, 2, 2, 4, 8, 16, 16};
-  return kBytes[word.high >> 9 & 7];
-}
-
 // A word is this row's where its operation is `operation` and its bits under the masks are the values.
 struct OpcodeRow {
   std::uint16_t operation;

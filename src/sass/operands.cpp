@@ -37,6 +37,8 @@ constexpr Rule kRules[] = {
     {"FCHK", kA | kB, false, k81, 0},
     {"FFMA", kA | kB | kC},
     {"FFMA2", kA | kB | kC},
+    {"FHADD", kA | kC},
+    {"FHFMA", kA | kB | kC},
     {"FLO", kB},
     {"FMNMX", kA | kB, true, 0, k87},
     {"FMNMX3", kA | kB | kC, true, 0, k87},
@@ -58,10 +60,12 @@ constexpr Rule kRules[] = {
     {"I2I", kB},
     {"I2IP", kA | kB | kC},
     {"IABS", kB},
+    {"IADD", kA | kB | kC, true, k81 | k84, k87 | k77},
     {"IADD3", kA | kB | kC, true, k81 | k84, k87 | k77},
     {"IDP", kA | kB | kC},
     {"IMAD", kA | kB | kC, true, k81, k87},
     {"IMNMX", kA | kB, true, 0, k87},
+    {"IMUL", kA | kB | kC, true, k81, k87},
     {"ISETP", kA | kB, false, k81 | k84, k87 | k68},
     {"LEA", kA | kB | kC, true, k81, k87},
     {"LOP3", kA | kB | kC, true, k81, k87},
@@ -73,6 +77,9 @@ constexpr Rule kRules[] = {
     {"PLOP3", 0, false, k81 | k84, k87 | k77 | k68},
     {"POPC", kB},
     {"PRMT", kA | kB | kC},
+    {"QADD4", kA | kC},
+    {"QFMA4", kA | kB | kC},
+    {"QMUL4", kA | kB},
     {"QSPC", kA, true, k81, 0},
     {"S2R", 0},
     {"SEL", kA | kB, true, 0, k87},
@@ -102,7 +109,7 @@ constexpr bool is_sorted() {
 static_assert(is_sorted());
 
 constexpr std::string_view kStores[] = {"REDAS", "REDG", "ST", "STAS", "STG", "STL", "STS", "STSM"};
-constexpr std::string_view kLoads[] = {"ATOM", "ATOMG", "ATOMS", "LD", "LDC", "LDG", "LDL", "LDS", "LDSM"};
+constexpr std::string_view kLoads[] = {"ATOM", "ATOMG", "ATOMS", "LD", "LDC", "LDG", "LDGMC", "LDL", "LDS", "LDSM"};
 constexpr std::string_view kWarpMma[] = {"BMMA", "DMMA", "HMMA", "IMMA"};
 constexpr std::string_view kWarpgroupMma[] = {"BGMMA", "HGMMA", "IGMMA", "QGMMA"};
 constexpr std::string_view kSetsUniform[] = {"CREDUX", "R2UR", "REDUX"};
@@ -219,7 +226,7 @@ class Builder {
   // Two-operand additions of floats have their second operand where others have b, except those of doubles.
   int c_place() const {
     const std::string_view name = row_ != nullptr ? row_->mnemonic : std::string_view{};
-    return name == "FADD" || name == "FADD2" || name == "HADD2" ? 32 : 64;
+    return name == "FADD" || name == "FADD2" || name == "FHADD" || name == "HADD2" ? 32 : 64;
   }
 
   void arithmetic(const Rule& rule) {

@@ -24,26 +24,34 @@ struct Access {
 // The access of a word to a constant bank, if it has one.
 std::optional<Access> access_of(int sm, Word word) {
   constexpr std::uint32_t kNoRegister = 0xff;
+  constexpr std::uint32_t kWidest = 16;  // taken for a width that is unknown
   const std::uint32_t operation = operation_of(word);
   Access access;
   access.bank = bits(word.low, 54, 5);
   access.offset = bits(word.low, 38, 16);
-  access.bytes = access_bytes(word);
+  const auto width = [&] {
+    const std::uint32_t bytes = access_bytes(sm, word);
+    return bytes != 0 ? bytes : kWidest;
+  };
   switch (operation) {
     case kLdc:  // bits 78 and 79: the bank may come from the index too
       access.indexed = bits(word.low, 24, 8) != kNoRegister || bits(word.high, 14, 2) != 0;
+      access.bytes = width();
       return access;
     case kUldc:
-      if (sm < 100) return access;
-      break;
+      if (sm >= 100) break;
+      access.bytes = width();
+      return access;
     case kUldcIndexed:
       if (sm >= 100) break;
       access.indexed = true;
+      access.bytes = width();
       return access;
     case kLdcu:
       if (sm < 100) break;
       access.indexed = bits(word.low, 24, 8) != kNoRegister;
       access.offset = bits(word.low, 37, 17);
+      access.bytes = width();
       return access;
     default:
       break;

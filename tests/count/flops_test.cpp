@@ -75,7 +75,7 @@ TEST_CASE("flops: a warpgroup instruction counts once, though four warps execute
   CHECK(block.flops.mma_work_ratio_reason.empty());
   CHECK(block.architecture.published == true);
   CHECK(block.architecture.strict == true);
-  CHECK(contains(block.architecture.reason, "HGMMA was executed"));
+  CHECK(contains(block.architecture.reason, "HGMMA.64x8x16.F32.BF16 was executed"));
   CHECK(contains(block.architecture.reason, "arch_flops_share 1.000"));
 }
 

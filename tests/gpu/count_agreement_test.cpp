@@ -2,28 +2,48 @@
 #include "evaluate_case.hpp"
 #include "support/kernel_cases.hpp"
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 using namespace ptxbench;
 using namespace ptxbench::testing;
 
 namespace {
 
-// Instructions of PTX that are one of the machine's: by family, executions by warps. Without those whose number timing decides:
-// setmaxnreg.inc asks for registers until they are free.
-constexpr const char* kFamilies[] = {"wgmma",      "tma_load", "tma_multicast", "tma_store", "tma_reduce",
+// Instructions of PTX that are one of the machine's: by family, and for mbarriers by operation, executions by warps.
+constexpr std::string_view kFamilies[] = {"wgmma",      "tma_load", "tma_multicast", "tma_store", "tma_reduce",
                                      "setmaxnreg", "ldmatrix", "stmatrix"};
 
-std::map<std::string, std::uint64_t> by_family(const Verdict& verdict) {
-  std::map<std::string, std::uint64_t> out;
+using Warps = std::map<std::string, std::uint64_t>;
+
+// The operation of an mbarrier: SYNCS.EXCH.64 is mbarrier.init, SYNCS.ARRIVE.TRANS64.A1T0 mbarrier.arrive. A wait has none: how
+// often it asks is the machine's affair.
+std::optional<std::string> mbarrier_operation(const OpcodeCount& count) {
+  const auto is = [&](std::string_view prefix) { return count.opcode.compare(0, prefix.size(), prefix) == 0; };
+  if (is("SYNCS.EXCH.") || is("mbarrier.init.")) return "mbarrier.init";
+  if (is("SYNCS.ARRIVE.") || is("mbarrier.arrive.") || is("mbarrier.expect_tx.")) return "mbarrier.arrive";
+  return std::nullopt;
+}
+
+// Without those of which timing decides a part: setmaxnreg.inc asks for registers until they are free.
+Warps corresponding(const Verdict& verdict) {
+  Warps out;
+  std::set<std::string> varies;
+  const auto add = [&](const std::string& what, const auto& count) {
+    out[what] += count.warp_instructions;
+    if (count.label == "timing_dependent") varies.insert(what);
+  };
   for (const FamilyCount& f : verdict.counts.families)
-    if (f.label != "timing_dependent" && std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const char* k) { return f.family == k; }) !=
-        std::end(kFamilies))
-      out[f.family] += f.warp_instructions;
+    if (std::find(std::begin(kFamilies), std::end(kFamilies), f.family) != std::end(kFamilies)) add(f.family, f);
+  for (const OpcodeCount& o : verdict.counts.opcodes)
+    if (const auto operation = mbarrier_operation(o)) add(*operation, o);
+  for (const std::string& what : varies) out.erase(what);
   return out;
 }
 
-std::string text_of(const std::map<std::string, std::uint64_t>& families) {
+std::string text_of(const Warps& families) {
   std::string out;
   for (const auto& [family, warps] : families) out += family + " " + std::to_string(warps) + "; ";
   return out;
@@ -56,9 +76,9 @@ TEST_CASE("gpu: counts of machine code agree with the emulator's of PTX") {
     REQUIRE(ptx.counts.state == Availability::measured);
     REQUIRE(card.counts.method == "cupti_sass");
     REQUIRE(ptx.counts.method == "emulator");
-    const auto a = by_family(card);
-    auto b = by_family(ptx);
-    if (a.count("setmaxnreg") == 0) b.erase("setmaxnreg");
+    Warps a = corresponding(card), b = corresponding(ptx);
+    for (const char* what : {"setmaxnreg", "mbarrier.arrive"})
+      if (a.count(what) == 0 || b.count(what) == 0) a.erase(what), b.erase(what);
     INFO("card: " << text_of(a) << "\nemulator: " << text_of(b));
     CHECK(a == b);
     for (const auto& [family, warps] : a) ++seen[family];
@@ -80,5 +100,7 @@ TEST_CASE("gpu: counts of machine code agree with the emulator's of PTX") {
   CHECK(seen["wgmma"] > 3);
   CHECK(seen["tma_load"] > 3);
   CHECK(seen["ldmatrix"] > 1);
+  CHECK(seen["mbarrier.init"] > 3);
+  CHECK(seen["mbarrier.arrive"] > 3);
   CHECK(with_mma_sync >= 3);
 }

@@ -51,12 +51,13 @@ struct Bench {
   }
 };
 
-// What opcode was executed how often.
+// What was executed how often, by mnemonic.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> by_opcode(const Verdict& verdict) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> out;
   for (const OpcodeCount& count : verdict.counts.opcodes) {
-    out[count.opcode].first += count.warp_instructions;
-    out[count.opcode].second += count.thread_instructions;
+    auto& [warps, threads] = out[count.opcode.substr(0, count.opcode.find('.'))];
+    warps += count.warp_instructions;
+    threads += count.thread_instructions;
   }
   return out;
 }

@@ -111,7 +111,7 @@ def main():
                     by_choice[said.strip()][0].append({w[0]: (int(w[1]), int(w[2])) for w in lines})
                     marked[said.strip()] |= {w[0] for w in lines if w[-1] == "varies"}
                     log = pathlib.Path(work) / "ncu.txt"
-                    _, said = run([ncu, "--metrics", f"{WARPS},{THREADS}", "--profile-from-start", "off", "--clock-control", "none",
+                    _, said = run([ncu, "--metrics", f"{WARPS},{THREADS}", "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none",
                          "--page", "details", "--print-units", "base", "--print-details", "all", "--print-metric-instances",
                          "details", "--print-metric-name", "name", "--log-file", log, program, "launch", *what], environment)
                     read = parse_ncu(log.read_text())

@@ -187,7 +187,7 @@ struct FamilyCount {
 };
 struct OpcodeCount {
   std::string kernel;
-  std::string opcode;                     ///< SASS mnemonic with the modifiers that decide, or "unknown:0x..."; PTX form
+  std::string opcode;                     ///< SASS: sass::operation_name, so with modifiers where the family's are decoded, or "unknown:0x..."; PTX form
   std::string family;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
