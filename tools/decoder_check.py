@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the library's names of instructions with nvdisasm's, over every instruction of cubins.
 
-  decoder_check.py --nvdisasm PATH --decoder BUILD/tests/sass_decode_text [--json OUT] CUBIN...
+  decoder_check.py --nvdisasm PATH --decoder BUILD/tests/sass_decode_text [--random N] [--json OUT] CUBIN...
 
 Compared are the whole name where the library decodes all modifiers, else the mnemonic before the first dot, and the bytes
 of each thread's memory access. Prints counts by family and the first differences; the exit status is 1 where there is one.
@@ -9,12 +9,15 @@ Python 3, standard library only.
 """
 import argparse
 import collections
+import itertools
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
 
+import opcode_table
 import sass_modifiers
 from nvdisasm import Nvdisasm
 from opcode_table import ARCH, SECOND_HALF
@@ -55,6 +58,24 @@ class Decoder:
             self.known[(sm, *word)] = (name, int(size), family)
 
 
+def random_instructions(nvdisasm, count):
+    """The same of random words of every operation, `count` of each form of operands, where nvdisasm has a text for all of it."""
+    witness = Nvdisasm(nvdisasm)
+    for arch in opcode_table.RANGES:
+        random.seed(2)
+        for first in range(0, 512, 32):
+            words = [word for operation in range(first, first + 32) for word in opcode_table.random_words(operation, count)]
+            names = witness.names(arch, words)
+            yield arch[3:], [(name, f"{word[0]:016x}", f"{word[1]:016x}") for word, name in zip(words, names)
+                             if sass_modifiers.is_whole(name)]
+
+
+def cubin_instructions(nvdisasm, paths):
+    for path in paths:
+        done = subprocess.run([nvdisasm, "-c", "-ndf", "-hex", str(path)], capture_output=True, text=True, check=True)
+        yield path.name, *instructions(done.stdout)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nvdisasm", required=True)
@@ -62,19 +83,21 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--first", type=int, default=20, help="how many kinds of differences to print")
     parser.add_argument("--list", type=pathlib.Path, help="a file with more paths of cubins, one a line")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="also N random words of each operation and form")
     parser.add_argument("cubins", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
     cubins = args.cubins + ([pathlib.Path(line) for line in args.list.read_text().split()] if args.list else [])
     decoder = Decoder(args.decoder)
     count, names, wrong = collections.Counter(), collections.defaultdict(set), collections.Counter()
     empty, first = [], {}  # the first difference of each pair of names
-    for path in cubins:
-        done = subprocess.run([args.nvdisasm, "-c", "-ndf", "-hex", str(path)], capture_output=True, text=True, check=True)
-        sm, found = instructions(done.stdout)
+    sources = itertools.chain(cubin_instructions(args.nvdisasm, cubins),
+                              (("random", *more) for more in random_instructions(args.nvdisasm, args.random)) if args.random else ())
+    for source, sm, found in sources:
         if not found:
-            empty.append(str(path))
+            if source != "random":
+                empty.append(source)
             continue
-        count["cubins", sm] += 1
+        count["cubins", sm] += source != "random"
         decoder.decode(sm, [(low, high) for _, low, high in found])
         for name, low, high in found:
             mine, size, family = decoder.known[(sm, low, high)]
@@ -87,7 +110,7 @@ def main():
             if bad:
                 wrong[sm, family] += 1
                 if len(first) < args.first and (mine, name) not in first:
-                    first[mine, name] = (f"{path.name} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}")
+                    first[mine, name] = (f"{source} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}")
     version = Nvdisasm(args.nvdisasm).version
     rows = [
         {"sm": sm, "family": family, "instructions": n, "names": len(names[sm, family]), "different": wrong[sm, family],

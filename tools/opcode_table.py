@@ -3,7 +3,8 @@
 
   opcode_table.py samples INPUT...   adds samples to tests/fixtures/sass_samples.csv. An input is the text that
                                      `nvdisasm -hex` prints, a .cubin (with --nvdisasm PATH), or a samples .csv.
-  opcode_table.py sweep              asks nvdisasm about random words of every operation (--nvdisasm PATH), and adds a
+  opcode_table.py sweep              asks nvdisasm about words of every operation (--nvdisasm PATH), random ones and samples' with the
+                                     operation exchanged, and adds a
                                      sample of each mnemonic that no sample has: what no compiler showed us.
   opcode_table.py table              makes src/sass/opcodes.csv, src/sass/opcodes.inc and the families in docs/sass.md
                                      from the samples, after checking that the table gives every sample its mnemonic
@@ -71,7 +72,7 @@ FAMILIES = {
     "shared": "LDS STS",
     "local": "LDL STL CCTLL",
     "constant": "LDC LDCU ULDC",
-    "texture": "TEX TLD TLD4 TMML TXD TXQ FOOTPRINT SUATOM SULD SURED SUST SUQUERY",
+    "texture": "CCTLT TEX TLD TLD4 TMML TXD TXQ FOOTPRINT SUATOM SULD SURED SUST SUQUERY",
     "barrier": "BAR B2R WARPSYNC",
     "fp32": "FADD FMUL FFMA FHADD FHFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD FADD2 FMUL2 FFMA2",
     "fp64": "DADD DMUL DFMA DSETP",
@@ -80,9 +81,9 @@ FAMILIES = {
     "int": "IADD3 IADD IMAD IMUL ISETP IMNMX VIMNMX VIMNMX3 VIADD VIADDMNMX LOP3 SHF LEA PRMT SEL MOV MOVM POPC FLO BREV BMSK "
            "SGXT IABS VABSDIFF VABSDIFF4 IDP CLMAD PLOP3 P2R R2P CSMTEST",
     "uniform": "R2UR",  # and operations of no other family whose mnemonic begins with U
-    "control": "BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BMOV BREAK KILL YIELD NANOSLEEP DEPBAR ENDCOLLECTIVE BPT PMTRIG "
+    "control": "BRA BRX BRXU JMP JMX JMXU CALL RET EXIT BSSY BSYNC BMOV BREAK KILL YIELD NANOSLEEP DEPBAR ENDCOLLECTIVE BPT PMTRIG "
                "LEPC ULEPC RPCMOV RTT",
-    "other": "ACQSHMINIT ALD LDTRAM WARPGROUPSET NOP S2R CS2R S2UR USETSHMSZ QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P IPA OUT ISBERD ISBEWR PIXLD",
+    "other": "ACQSHMINIT ALD AST LDTRAM WARPGROUPSET NOP S2R CS2R S2UR USETSHMSZ QSPC SETCTAID GETLMEMBASE SETLMEMBASE AL2P IPA OUT ISBERD ISBEWR PIXLD",
 }
 BASE_FAMILY = {base: family for family, bases in FAMILIES.items() for base in bases.split()}
 
@@ -225,14 +226,27 @@ def random_words(operation, count):
             yield low, high
 
 
+def exchanged_words(samples, operation):
+    """Words of samples with another operation: operands that are rare among random words, such as the target of a jump."""
+    for low, high in samples:
+        for form in range(8):
+            yield low & ~0xFFF | operation | form << 9, high
+
+
 def sweep(args):
     random.seed(args.seed)
     witness, samples = Nvdisasm(args.nvdisasm), {sample_key(s): s for s in read_samples(SAMPLES)}
     have = {(s.arch, s.low & 0x1FF, s.opcode.split(".")[0]) for s in samples.values()}
     found = {}
     for arch in RANGES:
+        real = [(s.low, s.high) for s in samples.values() if s.arch == arch and is_real(s)]
+        known = {operation for which, operation, _ in have if which == arch}
         for first in range(0, 512, 32):
-            words = [word for operation in range(first, first + 32) for word in random_words(operation, args.count)]
+            words = []
+            for operation in range(first, first + 32):
+                words += random_words(operation, args.count)
+                if operation not in known:
+                    words += exchanged_words(real[::3], operation)
             for word, text in zip(words, witness.disassemble(arch, words)):
                 if text is None:
                     continue

@@ -39,6 +39,8 @@ WIDTH = re.compile(r"(?:BF|[USFB])?(8|16|32|64|128|256)(?:(?:x|_V)([1-9]\d*))?")
 
 # Bits that may hold modifiers: all but the operation, the predicate, and what the scheduler reads.
 CANDIDATES = [bit for bit in range(9, 105) if not 12 <= bit < 16]
+NEIGHBOURS = [[bit, *(bit + i for i in more)] for bit in CANDIDATES for more in ((1,), (2,), (3,), (1, 2), (1, 3), (2, 3))
+              if all(bit + i in CANDIDATES for i in more)]
 MOST_BITS = 20  # 2^n words are disassembled for n bits that change the name
 MOST_FIELD_BITS = 11
 SEEDS = 6  # words from which all combinations are tried
@@ -172,8 +174,7 @@ class Operation:
             flipped |= set(todo)
             changed = [(key, [bit], flip(seeds[key], bit)) for key in todo for bit in CANDIDATES]
             # Neighbours together too, for what nvdisasm refuses with one of them alone.
-            changed += [(key, [bit, bit + 1], flip(flip(seeds[key], bit), bit + 1)) for key in todo for bit in CANDIDATES
-                        if bit + 1 in CANDIDATES]
+            changed += [(key, which, functools.reduce(flip, which, seeds[key])) for key in todo for which in NEIGHBOURS]
             single = {}
             for (key, which, word), now in zip(changed, (yield [word for _, _, word in changed])):
                 if len(which) == 1:
@@ -427,10 +428,27 @@ def seeds_of(arch, rows, names):
     words += [(n.name, (n.low, n.high)) for n in names.values() if n.arch == arch and n.source == "seen"]
     for name, word in words:
         mnemonic, family = row_for(rows, word)
-        if is_decoded(family) and mnemonic not in NO_WIDTH:
+        if is_decoded(family) and mnemonic not in NO_WIDTH and is_whole(name):
             shown = name if family in FAMILIES else only_width(name)
             seeds[(word[0] & 0x1FF, mnemonic, family in FAMILIES)][(shown, word[0] >> 9 & 7)] = word
     return seeds
+
+
+def add_random_seeds(witness, arch, rows, seeds, count=500):
+    """Adds a word for each modifier that no seed has and random words show: what no compiler has made."""
+    random.seed(1)
+    keys = sorted(seeds)
+    words = [word for operation in sorted({key[0] for key in keys}) for word in opcode_table.random_words(operation, count)]
+    for word, name in zip(words, witness.names(arch, words)):
+        mnemonic, family = row_for(rows, word)
+        if not is_whole(name) or name.split(".")[0] != mnemonic:
+            continue
+        key = (word[0] & 0x1FF, mnemonic, family in FAMILIES)
+        if key not in seeds:
+            continue
+        shown = name if key[2] else only_width(name)
+        if set(tokens(shown)) - {token for seen, _ in seeds[key] for token in tokens(seen)}:
+            seeds[key][shown, word[0] >> 9 & 7] = word
 
 
 def make_table(args):
@@ -438,7 +456,9 @@ def make_table(args):
     names = {key: row for key, row in names.items() if row.source == "seen"}
     for arch in RANGES:
         rows = rows_of(arch)
-        operations = [Operation(arch, rows, *key[:2], seeds, key[2]) for key, seeds in sorted(seeds_of(arch, rows, names).items())]
+        seeds = seeds_of(arch, rows, names)
+        add_random_seeds(witness, arch, rows, seeds)
+        operations = [Operation(arch, rows, *key[:2], words, key[2]) for key, words in sorted(seeds.items())]
         explore(witness, arch, operations)
         for this in operations:
             fields = this.fields()

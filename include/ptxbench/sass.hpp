@@ -76,15 +76,15 @@ struct Opcode {
 };
 /// Names the operation of @p word on compute capability @p sm.
 Opcode decode(int sm, Word word);
-/// The operation's whole name as nvdisasm prints it, up to the operands: "HGMMA.64x256x16.F32.BF16",
-/// "UTMALDG.3D.MULTICAST.2CTA", "SYNCS.PHASECHK.TRANS64.TRYWAIT". With all modifiers for the families `wgmma`, `wgmma_sync`,
-/// `mma_sync`, `tcgen05_*`, `tma_*`, `bulk_copy`, `mbarrier`, `fence_proxy_async`, `cluster_barrier`, `cluster_launch`, `dsmem`,
-/// `setmaxnreg`, `elect`, `pdl`, `ldmatrix`, `stmatrix` and `cp_async`; of other families the mnemonic alone. Bits that are no
-/// modifier nvdisasm knows are printed as their number (".0x5"), an unknown operation as "unknown:0x1f0"; nothing is dropped.
+/// The operation's whole name as nvdisasm prints it, up to the operands: "HGMMA.64x256x16.F32.BF16", "UTMALDG.3D.MULTICAST.2CTA",
+/// "SYNCS.PHASECHK.TRANS64.TRYWAIT". With all modifiers for the families `wgmma`, `wgmma_sync`, `mma_sync`, `tcgen05_*`, `tma_*`,
+/// `bulk_copy`, `mbarrier`, `fence_proxy_async`, `cluster_barrier`, `cluster_launch`, `dsmem`, `setmaxnreg`, `elect`, `pdl`,
+/// `ldmatrix`, `stmatrix` and `cp_async`; of other families the mnemonic alone. A value that is no modifier nvdisasm knows is
+/// printed as its number (".0x5"), an unknown operation as "unknown:0x1f0"; nothing is dropped.
 std::string operation_name(int sm, Word word);
-/// Bytes that each thread accesses, registers' bytes of matrix fragments, by a load, store, atomic or reduction (families `global`, `shared`, `local`, `constant` and
-/// `atomics`, and `ldmatrix`, `stmatrix`, LDGSTS, STAS and REDAS). 0 for every other word and for a width that is unknown: TMA
-/// and bulk copies, whose size is elsewhere, tensor memory, textures and control of caches among them.
+/// Bytes that each thread accesses by a load, store, atomic or reduction: families `global`, `shared`, `local`, `constant`,
+/// `atomics`; LDGSTS, STAS, REDAS; of `ldmatrix` and `stmatrix` the bytes of the thread's registers. 0 for every other word (TMA and
+/// bulk copies, whose size is elsewhere, tensor memory, textures, control of caches), and for a width that is unknown.
 std::uint32_t access_bytes(int sm, Word word);
 
 /// D[m,n] += A[m,k] * B[k,n]. Of a sparse one, k counts A's zeros too: half of the products are made.

@@ -14,7 +14,8 @@ constexpr std::size_t kMostInstructions = std::size_t{1} << 18;  // 4 MiB of cod
 constexpr std::size_t kNone = ~std::size_t{0};
 
 constexpr std::uint32_t kWarpSync = 0x148, kBra = 0x147, kCallAbs = 0x143, kCallRel = 0x144, kBrx = 0x149,
-                        kJmp = 0x14a, kJmx = 0x14c, kExit = 0x14d, kRet = 0x150, kKill = 0x15b, kBpt = 0x15c;
+                        kJmp = 0x14a, kJmx = 0x14c, kExit = 0x14d, kRet = 0x150, kBrxu = 0x158, kJmxu = 0x159,
+                        kKill = 0x15b, kBpt = 0x15c;
 
 // The instruction that a relative branch goes to; nothing where it leaves the code or lands between
 // instructions.
@@ -39,7 +40,9 @@ Transfer transfer_of(const Instruction& instruction) {
     case kBra:
       return Transfer::branch;
     case kBrx:
+    case kBrxu:
     case kJmx:
+    case kJmxu:
     case kJmp:
       return Transfer::indirect;
     case kCallRel:
@@ -63,6 +66,10 @@ bool conditional(const Instruction& instruction) {
   switch (operation_of(instruction.word)) {
     case kBra:  // a second predicate, a uniform one, or whether the warp has diverged
       return field(instruction.word, 32, 2) != 0 || field(instruction.word, 87, 4) != kPredicateTrue;
+    case kBrx:
+    case kBrxu:
+    case kJmx:
+    case kJmxu:
     case kExit:
     case kKill:
       return field(instruction.word, 87, 4) != kPredicateTrue;

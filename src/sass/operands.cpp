@@ -379,6 +379,11 @@ class Builder {
       if (form_ == 1) read(24, false, 2);
       return true;
     }
+    if (name == "BRXU" || name == "JMXU") {
+      read(24, true, 2);
+      read_predicate(87, false);
+      return true;
+    }
     if (name == "BRA") {
       read_predicate(87, false);
       if (form_ == 2) read_predicate(24, true);

@@ -167,6 +167,7 @@ TEST_CASE("FLOPs: moves, conversions and what is no arithmetic are none") {
   check(flops(90, 0xb94d4153ff057435, 0x000fe200000001ff), FlopPipe::half,
         0);  // HFMA2.MMA R5, -RZ, RZ, a constant
   check(flops(100, 0x00000000ff027431, 0x001fe400000001ff), FlopPipe::half, 0);  // HFMA2 R2, -RZ, RZ, 0, 0
+  check(flops(100, 0x200000170214727c, 0x0c1fe2000501b800), FlopPipe::half, 4);  // QMUL4 R20, R2, R23, of fp8
   check(flops(90, 0x20000012ff097230, 0x008fca0000004100), FlopPipe::half,
         0);  // HADD2.F32 R9, -RZ, R18.H0_H0
   check(flops(90, 0x800000ff02027221, 0x000fc80000010100), FlopPipe::fp32, 0);  // FADD.FTZ R2, -R2, -RZ

@@ -1,5 +1,6 @@
 // Which instructions vary from run to run: of the probes' loops that wait (tests/fixtures/probes/spins.cu,
 // pipeline.cu).
+#include "sass/control_flow.hpp"
 #include "sass/elf.hpp"
 #include "sass/fixtures.hpp"
 #include "support/catch.hpp"
@@ -154,4 +155,16 @@ TEST_CASE("varying: a kernel of another file is refused, and no code crashes it"
       }
     for (const sass::Kernel& k : cubin->kernels) CHECK(sass::varying_instructions(hostile, *cubin, k));
   }
+}
+
+TEST_CASE("varying: a jump through a uniform register may go to what nothing else reaches") {
+  // BRXU UR16 -0x8d10; NOP; EXIT
+  const std::uint64_t words[] = {0xffffff7010bc7958, 0x000fec000b83ffff, 0x0000000000007918, 0x000fc00000000000,
+                                 0x000000000000794d, 0x000fea0003800000};
+  const auto flow = sass::ControlFlow::build(100, {reinterpret_cast<const std::uint8_t*>(words), sizeof words});
+  REQUIRE(flow);
+  REQUIRE(flow->blocks().size() == 2);
+  CHECK(flow->blocks()[0].last == 0);
+  CHECK(flow->blocks()[0].successors == std::vector<std::size_t>{1});
+  CHECK(flow->instructions()[0].operands.reads.any());
 }
