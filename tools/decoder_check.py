@@ -66,7 +66,7 @@ def random_instructions(nvdisasm, count):
         for first in range(0, 512, 32):
             words = [word for operation in range(first, first + 32) for word in opcode_table.random_words(operation, count)]
             names = witness.names(arch, words)
-            yield arch[3:], [(name, f"{word[0]:016x}", f"{word[1]:016x}") for word, name in zip(words, names)
+            yield int(arch[3:]), [(name, f"{word[0]:016x}", f"{word[1]:016x}") for word, name in zip(words, names)
                              if sass_modifiers.is_whole(name)]
 
 
