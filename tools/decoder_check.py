@@ -110,7 +110,7 @@ def main():
             if bad:
                 wrong[sm, family] += 1
                 if len(first) < args.first and (mine, name) not in first:
-                    first[mine, name] = (f"{source} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}")
+                    first[mine, name] = f"{source} {low} {high}: {mine}, {size} bytes ({family}); nvdisasm: {name}"
     version = Nvdisasm(args.nvdisasm).version
     rows = [
         {"sm": sm, "family": family, "instructions": n, "names": len(names[sm, family]), "different": wrong[sm, family],

@@ -3,9 +3,9 @@
 
   opcode_table.py samples INPUT...   adds samples to tests/fixtures/sass_samples.csv. An input is the text that
                                      `nvdisasm -hex` prints, a .cubin (with --nvdisasm PATH), or a samples .csv.
-  opcode_table.py sweep              asks nvdisasm about words of every operation (--nvdisasm PATH), random ones and samples' with the
-                                     operation exchanged, and adds a
-                                     sample of each mnemonic that no sample has: what no compiler showed us.
+  opcode_table.py sweep              asks nvdisasm (--nvdisasm PATH) about words of every operation, random ones and samples'
+                                     with the operation exchanged, and adds a sample of each mnemonic that no sample
+                                     has: what no compiler showed us.
   opcode_table.py table              makes src/sass/opcodes.csv, src/sass/opcodes.inc and the families in docs/sass.md
                                      from the samples, after checking that the table gives every sample its mnemonic
                                      and family.
@@ -16,8 +16,8 @@ import argparse
 import collections
 import csv
 import pathlib
-import re
 import random
+import re
 import subprocess
 import sys
 

@@ -73,7 +73,7 @@ sass::Flops tcgen05_flops(const sass::Tcgen05Mma& mma, std::optional<std::uint64
 }
 
 bool is_wgmma_wait(std::string_view name) {  // not WARPGROUP.ARRIVE
-  return name.substr(0, 16) == "WARPGROUP.DEPBAR";
+  return name.starts_with("WARPGROUP.DEPBAR");
 }
 
 std::string name_of(const std::string& symbol, const KernelNames& names) {
@@ -114,8 +114,8 @@ Result<void> add_kernel(const KernelRecords& records, const std::vector<Compiled
   std::optional<bool> spills;
   for (const KernelResources& k : compile.kernels)
     if (k.symbol == records.symbol) spills = k.spill_store_bytes + k.spill_load_bytes != 0;
-  std::vector<sass::SourceLine>
-      lines;  // code without them, or with some that cannot be read, is counted all the same
+  // Code without them, or with some that cannot be read, is counted all the same.
+  std::vector<sass::SourceLine> lines;
   if (Result<std::vector<sass::SourceLine>> table = sass::source_lines(file, *kernel))
     lines = std::move(*table);
   for (const CountRecord& record : records.records) {

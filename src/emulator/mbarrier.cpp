@@ -39,19 +39,16 @@ std::string at_op(const Agent& agent, const Site& site) {
   return line.empty() ? line : " at " + line;
 }
 
-WaitKey key_of(const Cta& cta, std::uint32_t offset) {
-  return {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset};
-}
 VectorClocks* clocks_of(const Agent& agent) {
   return agent.site.warp >= 0 ? agent.cluster.clocks.get() : nullptr;
 }
 void tell(const Agent& agent, const Cta& cta, std::uint32_t offset) {
   if (VectorClocks* c = clocks_of(agent))
-    c->arrive(key_of(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+    c->arrive(mbarrier_key(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
 }
 void learn(const Agent& agent, const Cta& cta, std::uint32_t offset) {
   if (VectorClocks* c = clocks_of(agent))
-    c->wait(key_of(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+    c->wait(mbarrier_key(cta, offset), agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
 }
 
 // The valid object, or null with a fault raised.
@@ -108,10 +105,10 @@ void settle(Agent& agent, Cta& cta, std::uint32_t offset, MBarrier& b) {
   }
   store_image(cta, offset, b);
   if (complete) {
-    if (agent.cluster.clocks != nullptr) agent.cluster.clocks->complete(key_of(cta, offset));
-    if (HappensBefore* order = order_of(agent.cluster)) order->complete(key_of(cta, offset));
+    if (agent.cluster.clocks != nullptr) agent.cluster.clocks->complete(mbarrier_key(cta, offset));
+    if (HappensBefore* order = order_of(agent.cluster)) order->complete(mbarrier_key(cta, offset));
     ++agent.cluster.progress;
-    agent.cluster.wake({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset});
+    agent.cluster.wake(mbarrier_key(cta, offset));
   }
 }
 
@@ -131,6 +128,10 @@ std::string shared_place(const Cta& cta, std::uint32_t offset) {
   std::string name = "`" + best->name + "`";
   if (offset != best->address) name += "+" + std::to_string(offset - best->address);
   return name + " (" + text + ")";
+}
+
+WaitKey mbarrier_key(const Cta& cta, std::uint32_t offset) {
+  return {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset};
 }
 
 std::string mbarrier_name(const Cta& cta, std::uint32_t offset) {

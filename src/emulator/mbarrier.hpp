@@ -87,6 +87,9 @@ inline std::uint32_t mbarrier_pending_count(std::uint64_t state) {
   return static_cast<std::uint32_t>(state & kMostArrivals);
 }
 
+// What who waits for it is woken by, and what those who follow who knows of whom call it.
+WaitKey mbarrier_key(const Cta& cta, std::uint32_t offset);
+
 // For reports. "mbarrier `full`+8 (0x408) of CTA 3"; and its state: "phase 2, 1 of 2 arrivals and 16384 bytes
 // pending".
 std::string shared_place(const Cta& cta, std::uint32_t offset);

@@ -122,9 +122,6 @@ Mask same_object(const Exec& x, Mask mask, int lane, unsigned base, unsigned off
   for_lanes(mask, [&](int i) { same |= Mask{address_of(x, 0, base, offset_operand, i) == address} << i; });
   return same;
 }
-WaitKey key_of(const Cta& cta, std::uint32_t offset) {
-  return {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta.rank), offset};
-}
 
 // --- arrive, arrive_drop
 // --------------------------------------------------------------------------------------
@@ -145,7 +142,7 @@ Flow run_arrive(Exec& x) {
     if (HappensBefore* order = order_of(x.cluster); order != nullptr && (told >> lane & 1) == 0) {
       const Mask same = same_object(x, m, lane, base, offsets);
       told |= same;
-      order->arrive(key_of(*cta, offset), x.warp, same, (x.op.c & kRelaxed) != 0);
+      order->arrive(mbarrier_key(*cta, offset), x.warp, same, (x.op.c & kRelaxed) != 0);
     }
     std::uint32_t count = has_count ? x.src(base + 1)[lane] : 1;
     if ((x.op.c & kExpect) != 0) {
@@ -219,7 +216,7 @@ Flow run_wait(Exec& x) {
                  : !mbarrier_test_state(agent, *cta, offset, what, previous_over))
         return Flow::stop;
       if (HappensBefore* order = order_of(x.cluster); order != nullptr && previous_over)
-        order->wait(key_of(*cta, offset), x.warp, same_object(x, m, lane, 0, offsets), (x.op.c & kRelaxed) != 0);
+        order->wait(mbarrier_key(*cta, offset), x.warp, same_object(x, m, lane, 0, offsets), (x.op.c & kRelaxed) != 0);
       previous_address = address;
       previous_what = what;
     }
@@ -232,7 +229,7 @@ Flow run_wait(Exec& x) {
                          x.fragment.wait_value == 0;
     if (!give_up) {
       x.fragment.wait = one_object
-                            ? WaitKey{WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta->rank), offset}
+                            ? mbarrier_key(*cta, offset)
                             : WaitKey{WaitKey::Kind::time, 0, 0};
       x.fragment.may_time_out = true;
       x.fragment.wait_value = 1;
@@ -241,7 +238,7 @@ Flow run_wait(Exec& x) {
   }
   x.fragment.wait_value = 0;
   if (over == 0 && one_object)
-    x.fragment.polled_for = {WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(cta->rank), offset};
+    x.fragment.polled_for = mbarrier_key(*cta, offset);
   x.set_pred(predicate, over);
   return Flow::next;
 }

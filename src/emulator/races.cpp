@@ -4,27 +4,14 @@
 #include "emulator/clones.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/op_lanes.hpp"
-#include "emulator/overwrites.hpp"
 #include "emulator/run.hpp"
-#include "emulator/text.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 
 namespace ptxbench::emulator {
 namespace {
 
-using Kind = HappensBefore::Kind;
 using Event = HappensBefore::Event;
-
-constexpr unsigned kWhoBits = 28;
-constexpr std::uint32_t who_of(Kind kind, std::uint32_t index) {
-  return static_cast<std::uint32_t>(kind) << kWhoBits | index;
-}
-constexpr Kind kind_of(std::uint32_t who) { return static_cast<Kind>(who >> kWhoBits); }
-constexpr std::uint32_t index_of(std::uint32_t who) { return who & ((1u << kWhoBits) - 1); }
-constexpr std::uint32_t number_of(std::uint32_t stamp) { return stamp >> 6; }
 
 // Whether all of the cells were written by @p who, with stamps up to @p limit.
 PTXBENCH_CLONES
@@ -76,8 +63,7 @@ void Races::reset(const Cluster& cluster) {
   seen_.clear();
 }
 
-// --- cells
-// ----------------------------------------------------------------------------------------------------
+// ---- cells ----
 
 void Races::refine(Page& p, unsigned shift) {
   const unsigned by = p.shift - shift;
@@ -135,6 +121,22 @@ Races::Doing Races::begin(const Exec& x, Access access) {
   d.grid = &x.grid;
   d.site = x.site();
   log(d.warp, number, d.site.op);
+  return d;
+}
+
+std::uint32_t Races::warp_of(const Agent& agent) const {
+  return order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
+}
+
+Races::Doing Races::begin(const Agent& agent, Access access) const {
+  Doing d;
+  d.warp = warp_of(agent);
+  d.who = who_of(Kind::access, d.warp);
+  d.lane = agent.site.lane;
+  d.access = access;
+  d.run = &agent.run;
+  d.grid = &agent.grid;
+  d.site = agent.site;
   return d;
 }
 
@@ -388,14 +390,12 @@ void Races::one(const Exec& x, int lane, const Place& place, unsigned bytes, Acc
   lane_touches(d, *place.cta, d.starts, bytes);
 }
 
-// --- asynchronous operations
-// ----------------------------------------------------------------------------------
+// ---- asynchronous operations ----
 
 void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
                         const Cta& owner, std::uint32_t barrier, bool reduces) {
   if (full() || agent.site.warp < 0) return;
-  const std::uint32_t number =
-      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), barrier});
+  const std::uint32_t number = order.barrier(mbarrier_key(owner, barrier));
   const std::uint32_t phase = order.phase(number);
   if (copied_.size() <= number) copied_.resize(number + 1);
   std::vector<Copied>& last = copied_[number];
@@ -404,17 +404,11 @@ void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, st
     if (last.size() == kKept) last.erase(last.begin());
     last.push_back({phase, agent.site});
   }
-  Doing d;
-  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  d.access = Access::write;
+  Doing d = begin(agent, Access::write);
   d.strong = reduces;
   d.who = who_of(Kind::async, number);
   d.stamp = phase << 6 | (reduces ? kStrongBit : 0);
   if (d.stamp == 0) d.stamp = 1;  // 0 is nobody
-  d.lane = agent.site.lane;
-  d.run = &agent.run;
-  d.grid = &agent.grid;
-  d.site = agent.site;
   d.starts = offset;
   const unsigned shift = std::min(kLargest, log2_of(offset | bytes | kPage));
   for (const std::uint32_t end = offset + bytes; offset < end;) {
@@ -440,9 +434,7 @@ void Races::async_write(const Agent& agent, Cta& where, std::uint32_t offset, st
 void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes,
                        std::uint32_t group, bool same) {
   if (full() || agent.site.warp < 0) return;
-  Doing d;
-  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  d.access = Access::write;
+  Doing d = begin(agent, Access::write);
   d.who = who_of(Kind::copy, d.warp);
   d.stamp = group << 6;
   d.same = same;
@@ -452,23 +444,13 @@ void Races::copy_write(const Agent& agent, Cta& where, std::uint32_t offset, std
     if (copies.size() == kKept) copies.erase(copies.begin());
     copies.push_back(copy);
   }
-  d.lane = agent.site.lane;
-  d.run = &agent.run;
-  d.grid = &agent.grid;
-  d.site = agent.site;
   d.starts = offset;
   lane_touches(d, where, offset, bytes);
 }
 
 void Races::async_read(const Agent& agent, Cta& where, std::uint32_t offset, std::uint32_t bytes) {
   if (full() || agent.site.warp < 0) return;
-  Doing d;
-  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  d.who = who_of(Kind::access, d.warp);
-  d.lane = agent.site.lane;
-  d.run = &agent.run;
-  d.grid = &agent.grid;
-  d.site = agent.site;
+  Doing d = begin(agent, Access::read);
   std::uint32_t good_who = UINT32_MAX, good = 0;
   for (const std::uint32_t end = offset + bytes; offset < end;) {
     const Page& p = page(where, offset, kLargest);
@@ -506,159 +488,6 @@ void Races::wgmma_read(const Agent& agent, Cta& where, std::uint32_t group, cons
       }
     }
   }
-}
-
-// --- mbarrier objects
-// -----------------------------------------------------------------------------------------
-
-std::uint32_t Races::next_use(const Agent& agent, std::uint32_t warp) {
-  const std::uint32_t number = order.next_access(warp);
-  if (number > kMostAccesses) off_ = true;
-  log(warp, number, agent.site.op);
-  return number << 6 | static_cast<std::uint32_t>(std::max(agent.site.lane, 0));
-}
-
-void Races::barrier_race(const Agent& agent, const Cta& owner, std::uint32_t offset, std::uint32_t by,
-                         std::uint32_t stamp, const char* does, const char* did) {
-  Doing d;
-  d.run = &agent.run;
-  d.site = agent.site;
-  d.warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  const Site other = site_of(by, stamp);
-  found(d, other.op, order.knows_roughly(d.warp, event_of(by, stamp)),
-        std::string(does) + mbarrier_name(owner, offset) + ", which " + who_text(*agent.grid.kernel, other) +
-            did + ", and nothing orders the two");
-}
-
-void Races::barrier_made(const Agent& agent, const Cta& owner, std::uint32_t offset) {
-  if (agent.site.warp < 0) return;
-  const std::uint32_t number =
-      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
-  if (made_.size() <= number) made_.resize(number + 1);
-  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  made_[number] = {who_of(Kind::access, warp), next_use(agent, warp), {}};
-}
-
-void Races::barrier_used(const Agent& agent, const Cta& owner, std::uint32_t offset) {
-  if (agent.site.warp < 0 || full()) return;
-  const std::uint32_t number =
-      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
-  if (made_.size() <= number || made_[number].stamp == 0) return;
-  const Made& made = made_[number];
-  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  if (made.stamp > limit(warp, made.who) &&
-      !order.knows(warp, agent.site.lane, event_of(made.who, made.stamp)))
-    barrier_race(agent, owner, offset, made.who, made.stamp, "uses ", " initialises");
-}
-
-void Races::barrier_tested(const Agent& agent, const Cta& owner, std::uint32_t offset) {
-  if (agent.site.warp < 0) return;
-  const std::uint32_t number =
-      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
-  if (made_.size() <= number) return;
-  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  std::vector<std::uint32_t>& tests = made_[number].tests;
-  if (tests.size() <= warp) tests.resize(warp + 1, 0);
-  tests[warp] = next_use(agent, warp);
-}
-
-void Races::barrier_gone(const Agent& agent, const Cta& owner, std::uint32_t offset) {
-  if (agent.site.warp < 0 || full()) return;
-  const std::uint32_t number =
-      order.barrier({WaitKey::Kind::mbarrier, static_cast<std::uint16_t>(owner.rank), offset});
-  if (made_.size() <= number) return;
-  const std::uint32_t warp = order.number_of(agent.cta.rank, static_cast<std::uint32_t>(agent.site.warp));
-  for (std::uint32_t w = 0; w < made_[number].tests.size(); ++w) {
-    const std::uint32_t stamp = made_[number].tests[w], by = who_of(Kind::access, w);
-    if (stamp > limit(warp, by) && !order.knows(warp, agent.site.lane, event_of(by, stamp)))
-      barrier_race(agent, owner, offset, by, stamp, "makes invalid ", " waits for");
-  }
-  made_[number] = {};
-}
-
-// --- reports
-// --------------------------------------------------------------------------------------------------
-
-Site Races::site_of(std::uint32_t who, std::uint32_t stamp) const {
-  Site site;
-  const std::uint32_t index = index_of(who), number = number_of(stamp);
-  if (kind_of(who) == Kind::async) {
-    if (index < copied_.size())
-      for (const Copied& c : copied_[index])
-        if (c.phase == number) site = c.site;
-    return site;
-  }
-  const std::size_t warps = cluster_->ctas.front()->warps.size();
-  site.cta = static_cast<std::int64_t>(cluster_->ctas[index / warps]->linear_id);
-  site.warp = static_cast<std::int32_t>(index % warps);
-  site.lane = static_cast<std::int32_t>(stamp & 31);
-  const std::vector<std::uint32_t>& ops = logs_[index].ops;
-  if (kind_of(who) == Kind::copy) {
-    for (const auto& [group, op] : logs_[index].copies)
-      if (group == number) site.op = op;
-  } else if (number + ops.size() > order.accesses(index)) {
-    site.op = ops[number & (ops.size() - 1)];
-  }
-  return site;
-}
-
-void Races::found(const Doing& d, std::uint32_t other_op, bool lanes_only, std::string text) {
-  const std::pair<std::uint32_t, std::uint32_t> pair(d.site.op, other_op);
-  if (std::find(seen_.begin(), seen_.end(), pair) != seen_.end()) return;
-  seen_.push_back(pair);
-  text +=
-      lanes_only
-          ? ": lanes of one warp are ordered by bar.warp.sync (__syncwarp), or by a barrier of the CTA, and "
-            "there is none between them"
-          : ": no barrier, and no release and acquire, between them";
-  d.run->remark(true, "shared_memory_race", d.site, std::move(text));
-}
-
-void Races::race(const Doing& d, Cta& where, std::uint32_t offset, std::uint32_t by, std::uint32_t stamp,
-                 bool was_write) {
-  if (full() || d.same) return;
-  if (d.storing != nullptr) {
-    // The same bytes again are no matter, not even to who reads them.
-    const Exec& x = *d.storing;
-    const unsigned n = x.op.a, each = x.op.b;
-    const auto lane = static_cast<unsigned>(d.lane);
-    const std::uint32_t at = d.starts + (lane - d.first) * n * each;
-    bool same = true;
-    for (unsigned k = 0; k < n && each <= 8; ++k) {
-      std::uint8_t value[8];
-      if (each == 8) {
-        std::memcpy(value, x.src64(k + 1) + lane, 8);
-      } else {
-        std::memcpy(value, x.src(k + 1) + lane, 4);
-      }
-      same = same && std::memcmp(value, where.shared.data() + at + k * each, each) == 0;
-    }
-    if (same && each <= 8) return;
-  }
-  const Event event = event_of(by, stamp);
-  const Site other = site_of(by, stamp);
-  if (std::find(seen_.begin(), seen_.end(), std::pair(d.site.op, other.op)) != seen_.end()) return;
-  const bool lanes_only = order.knows_roughly(d.warp, event);
-  std::string text = std::string(d.access == Access::read    ? "reads"
-                                 : d.access == Access::write ? "writes"
-                                                             : "updates") +
-                     " shared memory at " + shared_place(where, offset) + " of CTA " +
-                     std::to_string(where.linear_id) + ", which ";
-  const Grid& grid = *d.grid;
-  if (event.kind == Kind::async) {
-    const WaitKey& key = order.key_of(event.index);
-    text += "an asynchronous operation of " + who_text(*grid.kernel, other) +
-            " writes, and no wait for phase " + std::to_string(event.number) + " of " +
-            mbarrier_name(*cluster_->ctas[key.cta], key.address) + ", which it signals, comes before this";
-  } else if (event.kind == Kind::copy) {
-    text += "a cp.async of " + who_text(*grid.kernel, other) +
-            " writes, and no cp.async.wait_group for it comes before this (in that thread, with a barrier "
-            "behind it)";
-  } else {
-    text +=
-        who_text(*grid.kernel, other) + (was_write ? " writes" : " reads") + ", and nothing orders the two";
-  }
-  found(d, other.op, lanes_only, std::move(text));
 }
 
 }  // namespace ptxbench::emulator

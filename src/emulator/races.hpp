@@ -63,6 +63,14 @@ class Races {
   static constexpr std::uint32_t kStrongBit = 1u << 5;
   static constexpr std::uint32_t kMostAccesses = (1u << 26) - 2;  // of a warp
   // Stamps: number << 6 | strong << 5 | lane. Who: HappensBefore::Kind << 28 | index. Stamp 0: nobody yet.
+  using Kind = HappensBefore::Kind;
+  static constexpr unsigned kWhoBits = 28;
+  static constexpr std::uint32_t who_of(Kind kind, std::uint32_t index) {
+    return static_cast<std::uint32_t>(kind) << kWhoBits | index;
+  }
+  static constexpr Kind kind_of(std::uint32_t who) { return static_cast<Kind>(who >> kWhoBits); }
+  static constexpr std::uint32_t index_of(std::uint32_t who) { return who & ((1u << kWhoBits) - 1); }
+  static constexpr std::uint32_t number_of(std::uint32_t stamp) { return stamp >> 6; }
   struct Reads {  // of one warp
     std::vector<std::uint32_t> stamps;
     std::uint32_t last = 0;  // the highest number among them
@@ -109,7 +117,10 @@ class Races {
 
   Page& page(const Cta& where, std::uint32_t offset, unsigned shift);
   static void refine(Page& p, unsigned shift);
+  // A numbered access of the warp; one of an asynchronous operation, or of an mbarrier object, without a stamp.
   Doing begin(const Exec& x, Access access);
+  Doing begin(const Agent& agent, Access access) const;
+  std::uint32_t warp_of(const Agent& agent) const;
   std::uint32_t* reads_of(const Doing& d, Page& p);
   void run(Doing& d, Cta& where, std::uint32_t offset, unsigned each, unsigned count, unsigned lane);
   void lane_touches(Doing& d, Cta& where, std::uint32_t offset, std::uint32_t bytes);

@@ -243,6 +243,7 @@ ContractValue spill_bytes(const Verdict& v, std::string_view) {
   });
 }
 
+constexpr const char* kNoFlops = "FLOPs were not counted";
 ContractValue or_reason(const std::optional<double>& value, const std::string& reason,
                         const char* otherwise) {
   return value ? real(*value) : unknown(reason.empty() ? otherwise : reason);
@@ -257,7 +258,6 @@ ContractValue waits_per_mma(const Verdict& v, std::string_view) {
     return or_reason(block.waits_per_mma, {}, "no wgmma was executed");
   });
 }
-constexpr const char* kNoFlops = "FLOPs were not counted";
 ContractValue arch_flops_share(const Verdict& v, std::string_view) {
   return counted(v, [](const CountsBlock& block) {
     return or_reason(block.flops.total.arch_flops_share, block.flops.arch_flops_share_reason, kNoFlops);
