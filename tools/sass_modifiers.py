@@ -435,7 +435,8 @@ def seeds_of(arch, rows, names):
 
 
 def add_random_seeds(witness, arch, rows, seeds, count=500):
-    """Adds a word for each modifier that no seed has and random words show: what no compiler has made."""
+    """Adds a word for each modifier that no seed has and random words show: what no compiler has made. Where only the width is
+    found, a word for each width and form of operands: the modifiers left out may decide where the width stands."""
     random.seed(1)
     keys = sorted(seeds)
     words = [word for operation in sorted({key[0] for key in keys}) for word in opcode_table.random_words(operation, count)]
@@ -447,8 +448,9 @@ def add_random_seeds(witness, arch, rows, seeds, count=500):
         if key not in seeds:
             continue
         shown = name if key[2] else only_width(name)
-        if set(tokens(shown)) - {token for seen, _ in seeds[key] for token in tokens(seen)}:
-            seeds[key][shown, word[0] >> 9 & 7] = word
+        form = word[0] >> 9 & 7
+        if set(tokens(shown)) - {token for seen, _ in seeds[key] for token in tokens(seen)} or not key[2]:
+            seeds[key].setdefault((shown, form), word)
 
 
 def make_table(args):
