@@ -448,9 +448,8 @@ def add_random_seeds(witness, arch, rows, seeds, count=500):
         if key not in seeds:
             continue
         shown = name if key[2] else only_width(name)
-        form = word[0] >> 9 & 7
-        if set(tokens(shown)) - {token for seen, _ in seeds[key] for token in tokens(seen)} or not key[2]:
-            seeds[key].setdefault((shown, form), word)
+        if not key[2] or set(tokens(shown)) - {token for seen, _ in seeds[key] for token in tokens(seen)}:
+            seeds[key].setdefault((shown, word[0] >> 9 & 7), word)
 
 
 def make_table(args):

@@ -22,9 +22,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WARPS, THREADS = "sass__inst_executed_per_opcode", "sass__thread_inst_executed_true_per_opcode"
-# How often a wait asks depends on how fast the patched kernel runs beside the copies and multiplications that it waits for, so ncu's
-# own numbers differ by how many metrics it patches for and how it replays. Each setting: the metrics of each run, and options. None
-# lets ncu lock the card's clocks, which it does unless told.
+# How often a wait asks depends on the timing of the patched code, so ncu's own numbers differ by how many metrics it patches for and
+# how it replays. Each setting: the metrics of each run, and options. None lets ncu lock the card's clocks, which it does unless told.
 SETTINGS = {
     "both metrics": ([f"{WARPS},{THREADS}"], []),
     "one metric a run": ([WARPS, THREADS], []),
@@ -94,7 +93,8 @@ def run(command, environment):
 
 
 def profile(ncu, setting, program, log, environment):
-    """Counts of one launch under ncu, and what the program said; None where its runs said different things: a library may choose another kernel in each."""
+    """Counts of one launch under ncu, and what the program said; None where its runs said different things, since a library may
+    choose another kernel in each."""
     groups, options = SETTINGS[setting]
     counts, words = collections.defaultdict(lambda: (0, 0)), set()
     for metrics in groups:
